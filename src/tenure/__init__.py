@@ -1,0 +1,1 @@
+"""Tenure: durable tasks on machines that crash."""
