@@ -1,7 +1,8 @@
 """Make the virtual environment match the lock file and the project file; do nothing when it does.
 
-Runs on a bare Python 3.11 or newer, before anything is installed, so it uses the standard library alone. Several
-`make` calls may run at once in one folder: a kernel lock lets one work while the others wait and then find it done.
+Runs on a bare Python 3.11 or newer, before anything is installed, so it uses the standard library alone.
+Several `make` calls may run at once in one folder: a kernel lock lets one work while the others wait and
+then find it done.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +35,18 @@ def matches(stamp: Path, source: Path) -> bool:
     return stamp.is_file() and stamp.read_text() == digest(source)
 
 
+def is_usable() -> bool:
+    """Say whether the environment runs, with the interpreter that was asked for if one was (PYTHON=...)."""
+    if not VENV_PYTHON.exists():
+        return False  # Also a link to an interpreter that has gone
+    if not os.environ.get("PYTHON"):
+        return True
+    return f"version = {platform.python_version()}\n" in (VENV / "pyvenv.cfg").read_text()
+
+
 def is_done() -> bool:
-    """Say whether the environment needs nothing."""
-    return VENV_PYTHON.exists() and matches(LOCK_STAMP, LOCK_FILE) and matches(PROJECT_STAMP, PROJECT_FILE)
+    """Say whether there is nothing to do."""
+    return is_usable() and matches(LOCK_STAMP, LOCK_FILE) and matches(PROJECT_STAMP, PROJECT_FILE)
 
 
 def run(*command: str | Path) -> None:
@@ -47,7 +58,7 @@ def run(*command: str | Path) -> None:
 
 def create_environment() -> None:
     """Create the environment anew; it holds nothing of its own, so an older one is thrown away."""
-    print(f"setup: creating .venv with Python {sys.version.split()[0]}", flush=True)
+    print(f"setup: creating .venv with Python {platform.python_version()}", flush=True)
     run(sys.executable, "-m", "venv", "--clear", VENV)
 
 
@@ -76,12 +87,12 @@ def install_project() -> None:
 def main() -> None:
     """Bring the environment up to date under the folder's lock."""
     if sys.version_info < OLDEST:
-        sys.exit(f"setup: Python {sys.version.split()[0]} is older than 3.11; name a newer one with PYTHON=...")
+        sys.exit(f"setup: Python {platform.python_version()} is older than 3.11; name one with PYTHON=...")
     if is_done():
         return
     gate = os.open(ROOT / ".setup.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     fcntl.flock(gate, fcntl.LOCK_EX)
-    if not VENV_PYTHON.exists():
+    if not is_usable():
         LOCK_STAMP.unlink(missing_ok=True)
     install_dependencies()
     install_project()
