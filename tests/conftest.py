@@ -1,4 +1,4 @@
-"""What holds for every test: asyncio as the one back end, and nothing that a test started outlives the run."""
+"""What holds for every test: asyncio is the one back end, and nothing that a test started outlives it."""
 
 import os
 import time
