@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def modules_of_a_child() -> dict[str, float]:
-    """Import the executor's main module afresh; return what that loads with each module's own milliseconds."""
+    """Import the executor's main module afresh; return what that loads, each with its milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {CHILD}"]
     report = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stderr
     rows = re.findall(r"^import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)$", report, re.MULTILINE)
