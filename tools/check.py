@@ -17,7 +17,7 @@ CHECKS: dict[str, list[str]] = {
     "format": [f"{BIN}/ruff", "format", "--check", "--quiet", "."],
     "lint": [f"{BIN}/ruff", "check", "--quiet", "."],
     "types": [f"{BIN}/basedpyright"],
-    "imports": [f"{BIN}/lint-imports", "--config", "pyproject.toml"],
+    "imports": [f"{BIN}/lint-imports"],
     "style": [f"{BIN}/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/style"],
     "pages": [f"{BIN}/python", "-m", "tools.docs", "--check"],
 }
