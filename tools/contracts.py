@@ -1,7 +1,7 @@
 """Say which contracts (C001 to C123) and cases (B01 to B37) the tests name, and which they do not.
 
-A test names what it shows in its docstring, as `C019` or `B04`; a comment counts as well. With --json the table is
-one document, otherwise a line per number and a summary.
+A test names what it shows in its docstring, as `C019` or `B04`; a comment counts as well. With --json the
+table is one document, otherwise a line per number and a summary.
 """
 
 from __future__ import annotations
