@@ -1,9 +1,8 @@
 """Progress and checkpoints: how far an attempt has come, and where it can continue. C075 C076 C077."""
 
-from datetime import datetime
-
 from msgspec import Struct
 
+from tenure.core.bounds import Instant, Whole
 from tenure.core.errors import Invalid
 
 MESSAGE_MAX = 2_000
@@ -16,11 +15,11 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     stage: str = ""
     stage_status: str = ""
     percent: float | None = None
-    completed: int | None = None
-    total: int | None = None
-    failed: int | None = None
+    completed: Whole | None = None
+    total: Whole | None = None
+    failed: Whole | None = None
     message: str = ""
-    at: datetime | None = None
+    at: Instant | None = None
 
 
 class Checkpoint(Struct, frozen=True):

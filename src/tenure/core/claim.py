@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenure.core.bounds import Count
 from tenure.core.canonical import digest_text
 from tenure.core.capability import Recovery
 from tenure.core.instants import is_live
@@ -70,7 +71,7 @@ class LeaseBeat(Struct, frozen=True, omit_defaults=True):
     token: str
     ttl_s: float
     progress: dict[str, object] | None = None
-    progress_number: int = 0
+    progress_number: Count = 0
 
 
 class LeaseAnswer(Struct, frozen=True, omit_defaults=True):

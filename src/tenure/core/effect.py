@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tenure.core.bounds import Count
 from tenure.core.capability import Recovery
 from tenure.core.machine import Machine
 
@@ -97,7 +98,7 @@ class WitnessRequest(Struct, frozen=True, omit_defaults=True):
 
     task_id: str
     token: str
-    attempt_epoch: int
+    attempt_epoch: Count
     name: str
     request_id: str
     digest: str

@@ -2,16 +2,18 @@
 
     TenureError
     ├─ Invalid                     the request itself is wrong: field, value, what would be right
-    │  └─ InvalidConfig            found while assembling, before anything is called
+    │  ├─ InvalidConfig            found while assembling, before anything is called
+    │  └─ Malformed                no JSON, no UTF-8, or another media type
     ├─ Refused                     asked and answered: no. Asking again unchanged will not help
     │  ├─ NotFound · Taken · Blocked · Terminal · KeyConflict · StaleRevision · Forked
     │  ├─ LeaseLost                token or generation is not the newest
     │  ├─ NotRegistered            expired, displaced or deregistered: says which
     │  ├─ EffectMismatch           the same effect name with other params
-    │  └─ Unauthenticated · Forbidden · TooLarge
+    │  └─ Unauthenticated · Forbidden · TooLarge · MethodNotAllowed
     ├─ Unavailable                 could not ask, or no answer came
     │  ├─ StoreUnavailable         local or remote database; never retried as if it were the network
     │  │  └─ DiskFull              found before COMMIT: known not to have happened
+    │  ├─ Busy                     more is under way than this process may hold at once
     │  └─ DeliveryFailed           the other side over the network; the only class the sender retries
     ├─ OutcomeUnknown              it may have happened; carries the subjects and their evidence
     ├─ CapabilityFailed            user code raised; the original is __cause__
@@ -53,6 +55,12 @@ class Invalid(TenureError):
 
 class InvalidConfig(Invalid):
     """A setting is wrong; found while assembling, before anything is called."""
+
+
+class Malformed(Invalid):
+    """What was sent cannot be read at all: no JSON, no UTF-8, or another media type."""
+
+    code = "malformed"
 
 
 class Refused(TenureError):
@@ -149,6 +157,12 @@ class TooLarge(Refused):
     code = "too_large"
 
 
+class MethodNotAllowed(Refused):
+    """The address is there, but not for this method."""
+
+    code = "method_not_allowed"
+
+
 class Unavailable(TenureError):
     """Could not ask, or no answer came."""
 
@@ -162,6 +176,12 @@ class StoreUnavailable(Unavailable):
 
 class DiskFull(StoreUnavailable):
     """The disk is full, found before COMMIT: known not to have happened (D28)."""
+
+
+class Busy(Unavailable):
+    """More is under way than this process may hold at once; ask again a little later."""
+
+    code = "busy"
 
 
 class DeliveryFailed(Unavailable):

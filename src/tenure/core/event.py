@@ -1,12 +1,12 @@
 """Events: facts that a worker reports, each applied once by its id; and the forms of their bodies."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from tenure.core.bounds import Count, Instant
 from tenure.core.errors import Invalid
 from tenure.core.task import ErrorInfo
 
@@ -47,14 +47,14 @@ class Event(Struct, frozen=True):
     """One fact about one attempt; `sequence` grows per attempt, gaps allowed."""
 
     event_id: str
-    sequence: int
+    sequence: Count
     task_id: str
     attempt_id: str
-    generation: int
+    generation: Count
     token: str
-    attempt_epoch: int
+    attempt_epoch: Count
     kind: EventKind
-    at: datetime
+    at: Instant
     body: dict[str, object]
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from tenure.core.bounds import Count
 from tenure.core.capability import Capability
 from tenure.core.claim import LeaseAnswer
 from tenure.core.instants import is_live
@@ -19,7 +20,7 @@ class RegisterRequest(Struct, frozen=True, omit_defaults=True):
     node_id: str = ""
     incarnation: str | None = None
     predecessors: list[str] = []
-    try_number: int = field(default=1, name="try")
+    try_number: Count = field(default=1, name="try")
     queues: list[str] = field(default_factory=lambda: ["default"])
     labels: dict[str, str] = {}
     capabilities: list[Capability] = []

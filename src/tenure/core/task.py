@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from tenure.core.backoff import Backoff
+from tenure.core.bounds import Instant
 from tenure.core.canonical import digest
 from tenure.core.claim import Claim
 from tenure.core.machine import Machine
@@ -94,11 +95,11 @@ class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     requires: dict[str, str] = field(default_factory=dict)
     resources: dict[str, float] = field(default_factory=dict)
     depends_on: list[str] = field(default_factory=list)
-    not_before: datetime | None = None
+    not_before: Instant | None = None
     delay_s: float | None = None
     timeout_s: float | None = None
     silence_s: float | None = None
-    deadline: datetime | None = None
+    deadline: Instant | None = None
     lease_ttl_s: float = 30.0
     max_attempts: int = 3
     max_losses: int = 3
