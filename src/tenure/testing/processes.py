@@ -36,7 +36,7 @@ LOG_BYTES_SHOWN = 6000
 Document = dict[str, object]
 
 
-class ProcessEnded(Exception):  # noqa: N818 - a fact about the process; the test decides if it is a fault
+class ProcessEnded(Exception):
     """The process ended while something was expected of it; the text carries its logs."""
 
 
