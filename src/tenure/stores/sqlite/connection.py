@@ -175,7 +175,7 @@ def _inspect(path: Path, kind: StoreKind, newest: int, busy_s: float) -> int:
         if version > newest:
             raise InvalidConfig(f"{path} has schema {version}, newer than {newest}; use the newer release")
         if size_bytes <= CHECKED_BYTES_MAX and (found := connection.pragma("quick_check", 1)) != "ok":
-            raise damaged(path, f"is damaged ({found})")
+            raise damaged(path, f"is damaged ({found.splitlines()[-1]})")
     return version
 
 

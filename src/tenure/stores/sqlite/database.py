@@ -38,7 +38,7 @@ class Database:
 
     def rows(self, statement: Statement, /, **values: Value) -> list[Row]:
         """Run a statement and return all its rows."""
-        if len(values) != len(statement.parameters):
+        if values.keys() != statement.parameters:
             raise InvariantBroken(f"{statement.name} takes {', '.join(sorted(statement.parameters))}")
         try:
             return cast("list[Row]", self._cursor.execute(statement.text, values).fetchall())
@@ -99,6 +99,7 @@ class Database:
     def snapshot(self) -> Generator[None]:
         """Show one state of the file to several reads. Keep it short: the log only grows meanwhile."""
         self.run("begin")
+        self.run("select 1 from sqlite_schema limit 1")  # the state is the one of the first read
         try:
             yield
         finally:

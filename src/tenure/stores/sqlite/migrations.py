@@ -114,6 +114,8 @@ def _apply(database: Database, migration: Migration) -> None:
             raise InvalidConfig(f"another process is migrating {database.path}; let one process own it")
         database.run(_CREATE_RECORD)
         database.run(migration.text)
+        if not database.in_transaction:
+            raise InvariantBroken(f"migration {migration.name!r} ends its own transaction")
         if broken := database.run("pragma foreign_key_check"):
             raise InvariantBroken(
                 f"migration {migration.name!r} leaves {len(broken)} rows without what they refer to"
@@ -121,8 +123,6 @@ def _apply(database: Database, migration: Migration) -> None:
         values = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
         database.rows(_SQL["record"], **values)
         database.run(f"pragma user_version = {migration.number}")
-        if not database.in_transaction:
-            raise InvariantBroken(f"migration {migration.name!r} ends its own transaction")
     except BaseException:
         database.rollback()
         raise
