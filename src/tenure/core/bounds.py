@@ -1,4 +1,4 @@
-"""Numbers and instants that are bounded wherever they are decoded, so that no store ever meets what it cannot keep."""
+"""Numbers and instants that are bounded wherever they are decoded: no store meets what it cannot keep."""
 
 from datetime import datetime
 from typing import Annotated

@@ -101,13 +101,17 @@ class Board(Protocol):
 
 
 class Wanted(Struct, frozen=True):
-    """What to look for among open and due tasks. `capabilities` are (name, version) pairs that can be run."""
+    """What to look for among open and due tasks. `capabilities` are (name, version) pairs that can be run.
 
-    queues: Collection[str]
-    capabilities: Collection[tuple[str, str]]
+    `queues` and `capabilities` None mean any. `skip` leaves out tasks that were looked at and do not fit, so that they
+    never hide those behind them (B05).
+    """
+
+    queues: Collection[str] | None
+    capabilities: Collection[tuple[str, str]] | None
     limit: int
-    avoid_agent: str | None = None
     exclude_worker: str | None = None
+    skip: Collection[str] = ()
 
 
 class TaskFilter(Struct, frozen=True):
@@ -142,8 +146,11 @@ class Selection(Protocol):
         """Return claimed tasks whose lease has ended, ordered by (until, id), beyond the given key, locked (B05)."""
         ...
 
-    def unanswered_starts(self, older_than: datetime, limit: int) -> list[Task]:
-        """Return claimed tasks whose start was last offered before then and never acknowledged, locked (D20)."""
+    def unanswered_starts(self, ack_timeout_s: float, limit: int) -> list[Task]:
+        """Return claimed tasks whose start has no answer for too long, locked (D20).
+
+        Too long is the smaller of `ack_timeout_s` and the claim's ttl, from the last offer of its command.
+        """
         ...
 
     def dependents(self, ids: Collection[str]) -> list[Task]:
@@ -180,6 +187,14 @@ class Upkeep(Protocol):
 
     def lower_leases(self) -> None:
         """After the clock stepped back: lower every lease's end to at most now + its ttl (D19)."""
+        ...
+
+    def granted_for(self, agent: str, request_id: str) -> list[Task]:
+        """Return the claimed tasks whose live claims this agent's request was granted, locked."""
+        ...
+
+    def held_by(self, agent: str) -> list[str]:
+        """Return the ids of claimed tasks that this agent holds."""
         ...
 
     def counts(self) -> dict[str, int]:

@@ -99,7 +99,7 @@ class Finished(Struct, frozen=True):
     note: str = ""
 
 
-class ExecutorDied(Exception):  # noqa: N818 - a fact, as trio has `Cancelled`
+class ExecutorDied(Exception):
     """The executor process of an execution ended before the capability's code did; it is shown dead.
 
     `alone`: no other execution shared the process, so the death is this one's. `cause` is the event's word.

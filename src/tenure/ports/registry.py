@@ -50,3 +50,7 @@ class Registry(Protocol):
     def incarnation(self, instance_id: str, accept: str | None) -> str | None:
         """Return the last accepted incarnation of an instance; `accept` is kept as the last from now on."""
         ...
+
+    def disconnect_all(self) -> None:
+        """Note that no stream is open: the one server of this store has just started."""
+        ...
