@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tenure.core.canonical import digest_text
 from tenure.core.capability import Capability, fits, match_capability, meets
+from tenure.core.claim import Claim
 from tenure.core.claiming import Grantee, grant, void_start
 from tenure.core.command import Ack, AckAnswer, Command, CommandKind, CommandRow, CommandState, command_digest
 from tenure.core.errors import Invalid
@@ -239,7 +240,7 @@ def _record(tx: Transaction, answered: Sequence[CommandRow], now: datetime) -> N
                 kind=str(row.state),
                 at=now,
                 generation=row.generation or 0,
-                body={"agent": row.worker_id} | ({"reason": row.reason} if row.reason else {}),
+                body={"agent": row.worker_id, "reason": row.reason},
             )
             for row in answered
             if row.task_id is not None and row.kind is CommandKind.START
@@ -281,8 +282,9 @@ def _answer(row: CommandRow, task: Task | None, ack: Ack, session: Session, now:
     return _Outcome(go, msgspec.structs.replace(row, state=CommandState.ACKNOWLEDGED, token=None), renewed)
 
 
-def _quiet(task: Task, claim: object) -> Task:
-    return msgspec.structs.replace(task, claim=claim, revision=task.revision + 1)
+def _quiet(task: Task, claim: Claim) -> Task:
+    """Move the lease without a new revision: a renewal never makes a person's look stale."""
+    return msgspec.structs.replace(task, claim=claim)
 
 
 def _handed_back(task: Task, ack: Ack, now: datetime) -> Task:

@@ -79,8 +79,7 @@ def _fact(tx: Transaction, effect: Effect) -> Fact:
         at=tx.now(),
         generation=effect.generation,
         attempt_epoch=effect.epoch,
-        body={"name": effect.name, "request_id": effect.request_id}
-        | ({"after": effect.after} if effect.after else {}),
+        body={"name": effect.name, "request_id": effect.request_id, "after": effect.after},
     )
 
 

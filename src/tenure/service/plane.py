@@ -1,6 +1,6 @@
 """The control plane's application service: every call of people, clients and workers, over one store."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -60,7 +60,7 @@ class ControlPlaneService:
         self._upkeep = Upkeep(self._gate, self._injected, clock, observer, self._streams, ids.new_id())
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["ControlPlaneService"]:
+    async def running(self) -> AsyncGenerator["ControlPlaneService"]:
         """Keep the loops going while the context is open; streams end when it closes."""
         await self._gate.open()
         await self._gate.write(lambda tx: tx.registry.disconnect_all())
@@ -351,7 +351,7 @@ class ControlPlaneService:
         return answers
 
     @asynccontextmanager
-    async def open_stream(self, worker_id: str, token: str) -> AsyncIterator[AsyncIterator[list[Command]]]:
+    async def open_stream(self, worker_id: str, token: str) -> AsyncGenerator[AsyncIterator[list[Command]]]:
         """Open a session's one stream; yields groups of commands, an empty group as a sign of life."""
         if self._stopping:
             raise NotRegistered("the server is stopping", reason="deregistered")

@@ -60,7 +60,7 @@ def register(tx: Transaction, injected: Injected, who: Principal, asked: Registe
     now = tx.now()
     token = injected.ids.new_token(TOKEN_OF_SESSION)
     session = _session(asked, before.number + 1 if before else 1, token, now)
-    tx.registry.save([*_displaced(tx, asked, now), session])
+    tx.registry.save([*_displaced(tx, asked), session])
     if before is not None and before.instance_id != asked.instance_id:
         hand_back_starts(tx, injected, before)
     mark = tx.registry.drain_marks([asked.worker_id]).get(asked.worker_id)
@@ -127,7 +127,7 @@ def _session(asked: RegisterRequest, number: int, token: str, now: datetime) -> 
     )
 
 
-def _displaced(tx: Transaction, asked: RegisterRequest, now: datetime) -> list[Session]:
+def _displaced(tx: Transaction, asked: RegisterRequest) -> list[Session]:
     """Return the live sessions that this registration ends: of the worker id, and of the instance under another id."""
     ended: list[Session] = []
     for session in tx.registry.latest(None).values():

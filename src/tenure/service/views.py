@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-import msgspec
-
 from tenure.core.checkpoint import Progress
 from tenure.core.effect import ATTEMPT_SUBJECT, Effect
 from tenure.core.task import Task, TaskSpec, TaskState
@@ -31,32 +29,47 @@ def views(tx: Transaction, tasks: Sequence[Task]) -> list[TaskView]:
 def _view(
     task: Task, spec: TaskSpec, progress: Progress | None, ledger: Sequence[Effect], now: datetime
 ) -> TaskView:
-    stated = msgspec.structs.asdict(spec)
-    stated.pop("delay_s")
-    stated.pop("not_before")
     return TaskView(
-        **stated
-        | {
-            "id": task.id,
-            "not_before": task.not_before,
-            "revision": task.revision,
-            "state": str(task.state),
-            "generation": task.generation,
-            "run": task.run,
-            "attempts": task.attempts,
-            "losses": task.losses,
-            "interruptions": task.interruptions,
-            "cancel_requested": task.cancel_requested,
-            "created_at": task.created_at,
-            "updated_at": task.updated_at,
-            "started_at": task.started_at,
-            "finished_at": task.finished_at,
-            "claim": _claim(task, now),
-            "progress": progress,
-            "result": task.result,
-            "error": task.error,
-            "unknown": _subjects(task, ledger, now),
-        }
+        id=task.id,
+        capability=task.capability,
+        version=task.version,
+        queue=task.queue,
+        priority=task.priority,
+        not_before=task.not_before,
+        revision=task.revision,
+        generation=task.generation,
+        run=task.run,
+        attempts=task.attempts,
+        losses=task.losses,
+        interruptions=task.interruptions,
+        cancel_requested=task.cancel_requested,
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+        started_at=task.started_at,
+        finished_at=task.finished_at,
+        result=task.result,
+        error=task.error,
+        state=str(task.state),
+        input=spec.input,
+        key=spec.key,
+        requires=spec.requires,
+        resources=spec.resources,
+        depends_on=spec.depends_on,
+        timeout_s=spec.timeout_s,
+        silence_s=spec.silence_s,
+        lease_ttl_s=spec.lease_ttl_s,
+        max_attempts=spec.max_attempts,
+        max_losses=spec.max_losses,
+        backoff=spec.backoff,
+        concurrency_key=spec.concurrency_key,
+        concurrency_limit=spec.concurrency_limit,
+        fairness_key=spec.fairness_key,
+        on_dependency_failure=spec.on_dependency_failure,
+        labels=spec.labels,
+        deadline=spec.deadline,
+        claim=_claim(task, now),
+        progress=progress,
+        unknown=_subjects(task, ledger, now),
     )
 
 
