@@ -1,4 +1,7 @@
-"""Whether a worker takes a command: duplicate, then conflict, then drain, then capability, then capacity. C064 C065 C111 to C114."""
+"""Whether a worker takes a command: duplicate, then conflict, then drain, then capability, then capacity.
+
+Contracts: C064 C065 C111 to C114.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,8 +36,8 @@ class InboxRow(Struct, frozen=True):
 def decide_command(command: Command, seen: InboxRow | None, house: House) -> Ack:
     """Return the acknowledgement that a command gets; an accepted new one is saved before it is sent.
 
-    The duplicate check comes before everything else, so that a repeated command is acknowledged again in every state,
-    also while draining or full. A refusal is an explicit answer, never silence.
+    The duplicate check comes before everything else, so that a repeated command is acknowledged again in
+    every state, also while draining or full. A refusal is an explicit answer, never silence.
     """
     if command.computed_digest() != command.digest:
         return _no(command, "conflict", "the command's digest is not that of its content")

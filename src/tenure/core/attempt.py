@@ -79,9 +79,9 @@ FINAL_STEP = {
 class Attempt(Struct, frozen=True):
     """One attempt in the local store; `epoch` is raised by each start, so that an older execution is refused.
 
-    `rule` and `manifest_digest` are those of the capability when the attempt first ran: an unfinished attempt whose
-    capability changed under it is unknown, never re-entered with new meaning. `lease_kept` stays true until the answer
-    to the final event is saved (D15).
+    `rule` and `manifest_digest` are those of the capability when the attempt first ran: an unfinished attempt
+    whose capability changed under it is unknown, never re-entered with new meaning. `lease_kept` stays true
+    until the answer to the final event is saved (D15).
     """
 
     id: str
@@ -128,8 +128,8 @@ class LocalEffect(Struct, frozen=True):
     """One ledger entry in the local store, keyed by (task, run, name).
 
     `go_saved` says that a `go` was saved before `apply`: without it an effect that has neither `find` nor
-    idempotency was certainly not applied. `kept` is false for an applied effect whose result could not be stored;
-    `error` is then what re-entry raises again.
+    idempotency was certainly not applied. `kept` is false for an applied effect whose result could not be
+    stored; `error` is then what re-entry raises again.
     """
 
     task_id: str

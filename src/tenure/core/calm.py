@@ -17,7 +17,7 @@ class Beat(Struct, frozen=True):
 
 
 class Steadiness(Struct, frozen=True):
-    """Since when all has been steady; `stepped_back` says that the wall clock went back and leases must be lowered."""
+    """Since when all has been steady; `stepped_back`: the wall clock went back, leases must be lowered."""
 
     calm_since: datetime
     stepped_back: bool
@@ -26,8 +26,8 @@ class Steadiness(Struct, frozen=True):
 def judge_pulse(before: Beat | None, calm_since: datetime | None, beat: Beat) -> Steadiness:
     """Say since when the control plane has been calm, given the pulse before.
 
-    A gap of 2 s or more, an instant in the future, or wall and boot-time clocks apart by more than 1 s since the last
-    pulse of the same process breaks calm; so does a store without a fresh pulse.
+    A gap of 2 s or more, an instant in the future, or wall and boot-time clocks apart by more than 1 s since
+    the last pulse of the same process breaks calm; so does a store without a fresh pulse.
     """
     if before is None or calm_since is None:
         return Steadiness(beat.at, stepped_back=False)

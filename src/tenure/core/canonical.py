@@ -17,7 +17,8 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r
 def canonical(value: object, path: str = "") -> str:
     """Return the canonical text of a JSON value, or raise `Invalid` naming the place at fault.
 
-    Refused: NaN, infinities, NUL, lone surrogates, keys that are not strings, anything deeper than 100 levels.
+    Refused: NaN, infinities, NUL, lone surrogates, keys that are not strings, anything deeper than 100
+    levels.
     """
     parts: list[str] = []
     _write(value, parts, path, 0)

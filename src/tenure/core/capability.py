@@ -10,8 +10,8 @@ from msgspec import Struct
 class Recovery(StrEnum):
     """What may happen to a capability's code between effects after a crash; there is no default (D22).
 
-    RECOMPUTE runs again from the same input. RESUME continues from its checkpoint, within its stated window. QUERY acts
-    only through effects and asks what became of each. MANUAL leaves the decision to a person.
+    RECOMPUTE runs again from the same input. RESUME continues from its checkpoint, within its stated window.
+    QUERY acts only through effects and asks what became of each. MANUAL leaves the decision to a person.
     """
 
     RECOMPUTE = "recompute"

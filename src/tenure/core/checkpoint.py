@@ -55,7 +55,10 @@ def check_progress(progress: Progress, path: str = "progress") -> Progress:
 
 
 def advance(before: Progress | None, after: Progress) -> Progress:
-    """Return the newer progress with an overall percentage that never goes back within one execution. C076."""
+    """Return the newer progress with an overall percentage that never goes back within one execution.
+
+    Contracts: C076.
+    """
     if before is None or before.percent is None or after.percent is None or after.percent >= before.percent:
         return after
     return Progress(

@@ -37,8 +37,9 @@ class Standing(StrEnum):
 class Claim(Struct, frozen=True):
     """One grant: its bearer of the newest generation alone may renew, complete and release.
 
-    `rule` is copied from the capability when the claim is granted; None means that the claim belongs to its host.
-    `epoch` is the newest execution of the attempt that was heard of, `lost_epoch` the newest whose death was reported.
+    `rule` is copied from the capability when the claim is granted; None means that the claim belongs to its
+    host. `epoch` is the newest execution of the attempt that was heard of, `lost_epoch` the newest whose
+    death was reported.
     """
 
     task_id: str

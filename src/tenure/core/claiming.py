@@ -1,4 +1,7 @@
-"""Who may be granted a task: open ones, ended leases, and what the janitor does to a lease that ended. D1, D2, D19, D21."""
+"""Who may be granted a task: open ones, ended leases, and what the janitor does to a lease that ended.
+
+Contracts: D1, D2, D19, D21.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -30,8 +33,8 @@ class Grantee(Struct, frozen=True):
 def grant(task: Task, to: Grantee, now: datetime) -> Task:
     """Return the task granted as a new generation; a takeover of acknowledged work counts one loss.
 
-    The loss is not counted again where the newest execution was already reported dead, nor for a start that was
-    never acknowledged, nor when the same agent repeats its own request. Contracts: C010, C012, C013.
+    The loss is not counted again where the newest execution was already reported dead, nor for a start that
+    was never acknowledged, nor when the same agent repeats its own request. Contracts: C010, C012, C013.
     """
     before = task.holder
     repeated = before is not None and to.request_id is not None and before.request_id == to.request_id
@@ -97,8 +100,9 @@ def _unsettled(task: Task, ledger: Sequence[Effect]) -> OutcomeUnknown | None:
 def ended_lease(task: Task, ledger: Sequence[Effect], now: datetime) -> Task | None:
     """Return what an ended lease makes of its task, or None: it stays claimed and may be taken over.
 
-    The caller has checked calm and that the lease ended. Unknown, failed and cancelled are all that the janitor does;
-    it never reopens acknowledged work. A claim without a rule belongs to its host, except for a cancel. C042 C116.
+    The caller has checked calm and that the lease ended. Unknown, failed and cancelled are all that the
+    janitor does; it never reopens acknowledged work. A claim without a rule belongs to its host, except for a
+    cancel. C042 C116.
     """
     claim = task.holder
     if claim is None:
@@ -125,7 +129,10 @@ def ended_lease(task: Task, ledger: Sequence[Effect], now: datetime) -> Task | N
 
 
 def void_start(task: Task, now: datetime) -> Task:
-    """Return the task of a start command that was never acknowledged: open or cancelled, nothing counted (D20)."""
+    """Return the task of a start command that was never acknowledged.
+
+    Open or cancelled, nothing counted (D20).
+    """
     claim = task.holder
     voided = None if claim is None else msgspec.structs.replace(claim, ended=ClaimEnd.VOID, ended_at=now)
     step = TaskStep.CANCEL if task.cancel_requested else TaskStep.GIVE_BACK

@@ -53,7 +53,10 @@ class Command(Struct, frozen=True, omit_defaults=True):
     body: dict[str, object] = {}
 
     def computed_digest(self) -> str:
-        """Return the digest of what never changes: kind, task id, generation, capability, version, input, body."""
+        """Return the digest of what never changes.
+
+        Kind, task id, generation, capability, version, input, body.
+        """
         task = self.task
         return command_digest(
             self.kind,

@@ -63,7 +63,8 @@ EFFECT_MACHINE: Machine[EffectState, EffectStep] = Machine(
 class Effect(Struct, frozen=True):
     """One entry of a task's ledger at the control plane, keyed by (task, run, name).
 
-    `generation` and `epoch` name the execution that holds the permit; `decided_by` is `evidence` or `verdict`.
+    `generation` and `epoch` name the execution that holds the permit; `decided_by` is `evidence` or
+    `verdict`.
     """
 
     task_id: str
@@ -174,9 +175,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
 def request_id(task_id: str, run: int, name: str) -> str:
-    """Return the identity of the logical action: the same in every retry, restart and takeover of a run. C106.
+    """Return the identity of the logical action: the same in every retry, restart and takeover of a run.
 
-    A short plain name stays readable; any other is hashed. Names that look hashed are hashed, so no two names meet.
+    Contracts: C106.
+
+    A short plain name stays readable; any other is hashed. Names that look hashed are hashed, so no two names
+    meet.
     """
     plain = _PLAIN.fullmatch(name) is not None and not name.startswith("h-")
     shown = name if plain else "h-" + hashlib.sha256(name.encode()).hexdigest()[:24]

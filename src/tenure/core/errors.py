@@ -19,8 +19,8 @@
     ├─ CapabilityFailed            user code raised; the original is __cause__
     └─ InvariantBroken             a bug in Tenure: stop, keep the evidence, report
 
-Code decides by class or field, never by text. `code` is the wire's problem code and stable; `retry` says what repeating
-the same request may bring.
+Code decides by class or field, never by text. `code` is the wire's problem code and stable; `retry` says what
+repeating the same request may bring.
 """
 
 from typing import ClassVar, Literal

@@ -26,7 +26,7 @@ def check_id(path: str, value: str) -> str:
     if _ID.fullmatch(value) is None:
         shown = value if len(value) <= 40 else value[:40] + "…"
         raise Invalid(
-            f"{shown!r} is no id; use 1 to 128 of letters, digits and . _ : -, beginning with a letter or digit",
+            f"{shown!r} is no id; use 1 to 128 letters, digits and . _ : - and begin with no sign",
             path=path,
         )
     return value

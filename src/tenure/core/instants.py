@@ -34,7 +34,10 @@ def from_micros(micros: int) -> datetime:
 
 
 def check_ttl(path: str, ttl_s: float) -> float:
-    """Return the length unchanged, or raise `Invalid`; zero is no lease and never means forever. C006 C021 C044."""
+    """Return the length unchanged, or raise `Invalid`; zero is no lease and never means forever.
+
+    Contracts: C006 C021 C044.
+    """
     if not TTL_S_MIN <= ttl_s <= TTL_S_MAX:
         raise Invalid(f"{ttl_s:g} s is no ttl; use {TTL_S_MIN:g} to {TTL_S_MAX:g} s", path=path)
     return ttl_s

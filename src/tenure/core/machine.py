@@ -15,7 +15,7 @@ class IllegalTransition(InvariantBroken):
 
 
 class Machine(Generic[S, E]):
-    """A transition table; total, since what it does not list raises. Final states absorb by explicit entries."""
+    """A transition table; what it does not list raises. Final states absorb by explicit entries."""
 
     def __init__(self, name: str, table: Mapping[tuple[S, E], S]) -> None:
         """Name the entity for messages and keep the table."""

@@ -1,4 +1,7 @@
-"""Registrations: a worker's place in the registry, its sessions, and proof against copied state folders. C001 to C009."""
+"""Registrations: a worker's place in the registry, its sessions, and proof against copied state folders.
+
+Contracts: C001 to C009.
+"""
 
 from datetime import datetime
 from typing import Literal
@@ -12,7 +15,10 @@ from tenure.core.instants import is_live
 
 
 class RegisterRequest(Struct, frozen=True, omit_defaults=True):
-    """What a worker states when it registers. `incarnation`, `predecessors`, `try_number` are one optional group (D23)."""
+    """What a worker states when it registers. `incarnation`, `predecessors`.
+
+    `try_number` are one optional group (D23).
+    """
 
     worker_id: str
     instance_id: str
@@ -104,8 +110,9 @@ class WorkerView(Struct, frozen=True):
 def is_forked(request: RegisterRequest, known: str | None) -> bool:
     """Say whether the folder that registers is a copy of one that has lived on. C117.
 
-    `known` is the last incarnation that the store accepted for the instance. It must be the new one (a repeated request)
-    or stand in the list of unconfirmed or last confirmed predecessors. Without the optional group there is no check.
+    `known` is the last incarnation that the store accepted for the instance. It must be the new one (a
+    repeated request) or stand in the list of unconfirmed or last confirmed predecessors. Without the optional
+    group there is no check.
     """
     if request.incarnation is None or known is None:
         return False

@@ -1,4 +1,7 @@
-"""What becomes of an attempt that is found unfinished, after a restart or the death of its executor. C091 to C095."""
+"""What becomes of an attempt that is found unfinished, after a restart or the death of its executor.
+
+Contracts: C091 to C095.
+"""
 
 from collections.abc import Sequence
 
@@ -36,9 +39,10 @@ def decide_restart(
 ) -> Restart:
     """Say what becomes of an attempt that was found unfinished.
 
-    Pure and repeatable: the same inputs give the same decision, so recovery itself may be killed and run again.
-    Missing evidence, an undeclared rule and a changed manifest all end with a person, never with a rerun. `rule` and
-    `manifest_digest` are what this worker declares now; None means that it no longer has the capability.
+    Pure and repeatable: the same inputs give the same decision, so recovery itself may be killed and run
+    again. Missing evidence, an undeclared rule and a changed manifest all end with a person, never with a
+    rerun. `rule` and `manifest_digest` are what this worker declares now; None means that it no longer has
+    the capability.
     """
     if attempt.state is AttemptState.PENDING:
         return StartAfresh()
@@ -54,7 +58,7 @@ def decide_restart(
         return EndUnknown(doubts, f"{', '.join(doubts)} may have happened, and nothing can be asked")
     if attempt.cancel_requested:
         in_doubt = tuple(e.name for e in ledger if e.in_doubt_after(attempt.epoch + 1))
-        # A cancel must not hide a doubt: re-entry would settle it, so the capability runs once more and is cancelled.
+        # A cancel must not hide a doubt that re-entry can settle: it runs once more and is cancelled then.
         return Reenter() if in_doubt else EndCancelled()
     return Reenter()
 
@@ -74,7 +78,10 @@ class Apply(Struct, frozen=True):
 
 
 class Saved(Struct, frozen=True):
-    """It was applied: return the saved result, or raise its error again where the result could not be kept."""
+    """It was applied: return the saved result.
+
+    Or raise its error again where the result could not be kept.
+    """
 
     effect: LocalEffect
 

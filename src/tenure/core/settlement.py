@@ -1,7 +1,8 @@
 """What a report does to a task: result, token, state and ledger in; the task after it out.
 
-The table is architecture.md's *What a report does*; each of its rows is one branch here, and a test compares them pair by
-pair. Nothing is looked up and nothing is written: the caller loads under the store's write lock and saves what comes back.
+The table is architecture.md's *What a report does*; each of its rows is one branch here, and a test compares
+them pair by pair. Nothing is looked up and nothing is written: the caller loads under the store's write lock
+and saves what comes back.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,10 @@ from tenure.core.task import Ending, ErrorInfo, Task, TaskState, TaskStep
 
 
 class Settlement(Struct, frozen=True):
-    """What a report came to: `stale` reports are kept beside and change nothing; `flagged` ones contradict."""
+    """What a report came to: `stale` reports are kept beside and change nothing.
+
+    `flagged` ones contradict.
+    """
 
     task: Task
     accepted: bool
@@ -86,8 +90,8 @@ def end(
 ) -> Task:
     """Return the task after a final report by the newest token.
 
-    An ending never hides a doubt that running the capability again could not settle: then the task is unknown, and
-    the ending is kept until the last subject is decided.
+    An ending never hides a doubt that running the capability again could not settle: then the task is
+    unknown, and the ending is kept until the last subject is decided.
     """
     doubts = unsettled_subjects(ledger, claim.rule)
     if isinstance(body, UnknownBody):
@@ -117,7 +121,10 @@ def take_ending(task: Task, ending: Ending, now: datetime, jitter: float) -> Tas
 
 
 def lose(task: Task, claim: Claim, ledger: Sequence[Effect], epoch: int, now: datetime) -> Task:
-    """Return the task after a reported death: counted once per (generation, attempt epoch), else still claimed."""
+    """Return the task after a reported death.
+
+    Counted once per (generation, attempt epoch), else still claimed.
+    """
     if epoch <= claim.lost_epoch:
         return task
     losses = task.losses + 1

@@ -1,4 +1,7 @@
-"""Checks of what a submitter states; each names the field at fault and what would be right. C016 C043 C044."""
+"""Checks of what a submitter states; each names the field at fault and what would be right.
+
+Contracts: C016 C043 C044.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -54,7 +57,10 @@ def check_map(path: str, labels: Mapping[str, str]) -> None:
 
 
 def cyclic(dependencies: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a cycle among these tasks' dependencies, or an empty list; edges to other tasks cannot close one."""
+    """Return a cycle among these tasks' dependencies, or an empty list.
+
+    Edges to other tasks cannot close one.
+    """
     left = {task: {d for d in below if d in dependencies} for task, below in dependencies.items()}
     free = [task for task, below in left.items() if not below]
     above: dict[str, list[str]] = {}

@@ -16,7 +16,10 @@ from tenure.core.machine import Machine
 
 
 class TaskState(StrEnum):
-    """Where a task stands; `blocked` and `open` wait, `claimed` is held, `unknown` waits for evidence or a person."""
+    """Where a task stands; `blocked` and `open` wait, `claimed` is held.
+
+    `unknown` waits for evidence or a person.
+    """
 
     BLOCKED = "blocked"
     OPEN = "open"
@@ -83,7 +86,10 @@ TASK_MACHINE: Machine[TaskState, TaskStep] = Machine(
 
 
 class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a submitter states of a task; protocol.md, Tasks. Content is everything except id, key and labels."""
+    """What a submitter states of a task.
+
+    Protocol.md, Tasks. Content is everything except id, key and labels.
+    """
 
     capability: str
     version: str | None = None
@@ -138,8 +144,8 @@ class Ending(Struct, frozen=True):
 class Task(Struct, frozen=True):
     """What decisions about a task need; the input and the rest of the spec stay in the store.
 
-    `claim` is the grant of the newest generation as long as there is one, also after it ended; a verdict raises
-    `generation` without a grant, so that every earlier token is older from then on.
+    `claim` is the grant of the newest generation as long as there is one, also after it ended; a verdict
+    raises `generation` without a grant, so that every earlier token is older from then on.
     """
 
     id: str

@@ -1,4 +1,7 @@
-"""What a person's decision on an unknown subject does; applied once, fenced by revision and generation. C119 C120."""
+"""What a person's decision on an unknown subject does; applied once, fenced by revision and generation.
+
+Contracts: C119 C120.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -75,8 +78,8 @@ def decide_verdict(
 ) -> Decision:
     """Return the task and the ledger's entry after a verdict, or raise the refusal.
 
-    `before` is the last deciding verdict on the subject in this run. Allowed on unknown tasks, and on what is left in
-    doubt of an abandoned one.
+    `before` is the last deciding verdict on the subject in this run. Allowed on unknown tasks, and on what is
+    left in doubt of an abandoned one.
 
     Raises:
         Terminal: Another verdict on a subject that is decided.
@@ -103,7 +106,10 @@ def decide_verdict(
 
 
 def may_still_act(task: Task, effect: Effect | None, now: datetime) -> bool:
-    """Say whether the holder could still do it: it has not reported its end, and too little time has passed."""
+    """Say whether the holder could still do it.
+
+    It has not reported its end, and too little time has passed.
+    """
     claim = task.claim
     if claim is None or claim.ended in _REPORTED:
         return False

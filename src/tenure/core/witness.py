@@ -1,4 +1,7 @@
-"""May this execution begin this effect, and what does a reported outcome change? The ledger's two decisions. D16."""
+"""May this execution begin this effect, and what does a reported outcome change? The ledger's two decisions.
+
+Contracts: D16.
+"""
 
 from datetime import datetime
 from typing import Literal
@@ -36,9 +39,10 @@ def witness(
 ) -> Witness:
     """Decide whether a generation and attempt epoch may begin an effect.
 
-    The first (generation, epoch) recorded holds the permit. The same one asking again with no outcome known is
-    answered `go` again: a lost reply is not a doubt. Another one gets `in_doubt`, and a new permit only after an
-    absence that can be believed: the predecessor has ended, the create is idempotent, or `quiet` has passed.
+    The first (generation, epoch) recorded holds the permit. The same one asking again with no outcome known
+    is answered `go` again: a lost reply is not a doubt. Another one gets `in_doubt`, and a new permit only
+    after an absence that can be believed: the predecessor has ended, the create is idempotent, or `quiet` has
+    passed.
     """
     claim = task.claim if task is not None else None
     if task is None or claim is None or not _may_ask(task, standing):
@@ -61,9 +65,9 @@ def witness(
 def predecessor(task: Task, effect: Effect, now: datetime) -> Literal["ended", "may_still_act"]:
     """Say whether the execution that holds an effect's permit can still act, as far as can be shown.
 
-    It has ended when its own worker said so: by a final report, or by a loss of that epoch or a later one. A new
-    epoch of the same generation proves the same (C121, C122: a worker executes a task once). Otherwise it may still act
-    until `quiet` has passed since the permit.
+    It has ended when its own worker said so: by a final report, or by a loss of that epoch or a later one. A
+    new epoch of the same generation proves the same (C121, C122: a worker executes a task once). Otherwise it
+    may still act until `quiet` has passed since the permit.
     """
     claim = task.claim
     if claim is not None and claim.generation == effect.generation and claim.lost_epoch >= effect.epoch:
@@ -141,8 +145,9 @@ def take_outcome(
 ) -> Outcome:
     """Decide what a reported outcome of an effect does to the ledger and to its task.
 
-    The newest token's outcome counts. An older token's changes only the permit that it reports, and only while no
-    newer permit exists; evidence that contradicts a verdict opens the doubt again or, if acted upon, is flagged.
+    The newest token's outcome counts. An older token's changes only the permit that it reports, and only
+    while no newer permit exists; evidence that contradicts a verdict opens the doubt again or, if acted upon,
+    is flagged.
     """
     if task.state.is_settled and standing is Standing.NEWEST:
         return Outcome(task, None, accepted=False, flagged=known is None or str(known.state) != body.state)
@@ -189,7 +194,10 @@ def _unwitnessed(
 
 
 def _against_verdict(task: Task, known: Effect, body: EffectBody, now: datetime) -> Outcome:
-    """Keep evidence that arrives after a verdict beside it; a false `did_not_happen` opens the doubt again."""
+    """Keep evidence that arrives after a verdict beside it.
+
+    A false `did_not_happen` opens the doubt again.
+    """
     if known.state is not EffectState.ABSENT or body.state != "applied":
         return Outcome(task, None, accepted=False, flagged=body.state == "applied")
     if task.state not in (TaskState.OPEN, TaskState.FAILED, TaskState.UNKNOWN):
@@ -210,8 +218,8 @@ def decide_subject(
 ) -> Task:
     """Return the unknown task with one subject decided; with the last one it leaves the state.
 
-    A kept ending is taken (`take_kept`, not after `did_not_happen`); without one the holder goes on with its claim,
-    or the task opens for a continuation.
+    A kept ending is taken (`take_kept`, not after `did_not_happen`); without one the holder goes on with its
+    claim, or the task opens for a continuation.
     """
     left = tuple(name for name in task.subjects if name != subject)
     if left:

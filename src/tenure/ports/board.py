@@ -82,8 +82,8 @@ class Board(Protocol):
     def renew(self, renewals: Sequence[Renewal]) -> dict[str, Renewed]:
         """Move the ends of leases to now + ttl in one guarded statement; absent from the answer: lost.
 
-        Only the newest generation's token of a claimed task (or an unknown one without a verdict, whose lease is answered held)
-        counts; expiry alone loses nothing. C019 C021 C022.
+        Only the newest generation's token of a claimed task (or an unknown one without a verdict, whose lease
+        is answered held) counts; expiry alone loses nothing. C019 C021 C022.
         """
         ...
 
@@ -103,8 +103,8 @@ class Board(Protocol):
 class Wanted(Struct, frozen=True):
     """What to look for among open and due tasks. `capabilities` are (name, version) pairs that can be run.
 
-    `queues` and `capabilities` None mean any. `skip` leaves out tasks that were looked at and do not fit, so that they
-    never hide those behind them (B05).
+    `queues` and `capabilities` None mean any. `skip` leaves out tasks that were looked at and do not fit, so
+    that they never hide those behind them (B05).
     """
 
     queues: Collection[str] | None
@@ -136,14 +136,19 @@ class Selection(Protocol):
         ...
 
     def open_and_due(self, wanted: Wanted) -> list[Task]:
-        """Return open, due tasks that fit, locked: higher priority first, then older. Others' locks are skipped.
+        """Return open, due tasks that fit, locked.
+
+        Higher priority first, then older. Others' locks are skipped.
 
         `exclude_worker` leaves out tasks for which that worker is excluded (D21).
         """
         ...
 
     def ended_leases(self, after: tuple[datetime, str] | None, limit: int) -> list[Task]:
-        """Return claimed tasks whose lease has ended, ordered by (until, id), beyond the given key, locked (B05)."""
+        """Return claimed tasks whose lease has ended, ordered by (until, id), beyond the given key.
+
+        Locked (B05).
+        """
         ...
 
     def unanswered_starts(self, ack_timeout_s: float, limit: int) -> list[Task]:

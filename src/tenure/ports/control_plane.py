@@ -12,7 +12,9 @@ from tenure.core.registration import HeartbeatAnswer, RegisterRequest, Registrat
 
 
 class ControlPlane(Protocol):
-    """The calls of a worker. Each may raise `DeliveryFailed` (keep and retry), `Unauthenticated`, `Forbidden`,
+    """The calls of a worker. Each may raise `DeliveryFailed` (keep and retry), `Unauthenticated`.
+
+    `Forbidden`,
     `NotRegistered`, or another `Refused` for the request as a whole.
     """
 
@@ -57,7 +59,7 @@ class CommandStream(Protocol):
     def open(self, worker_id: str, session: str) -> AbstractAsyncContextManager[AsyncIterator[list[Command]]]:
         """Open the session's one stream; yields commands in groups as they arrive.
 
-        Ends without error when the server stops or a newer stream of the session opens. Raises `NotRegistered` when
-        the session has ended and `DeliveryFailed` when it breaks.
+        Ends without error when the server stops or a newer stream of the session opens. Raises
+        `NotRegistered` when the session has ended and `DeliveryFailed` when it breaks.
         """
         ...

@@ -1,4 +1,7 @@
-"""Executing capabilities: what the runtime asks of executors, and what an execution asks of the runtime. C074."""
+"""Executing capabilities: what the runtime asks of executors, and what an execution asks of the runtime.
+
+Contracts: C074.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -65,9 +68,10 @@ class BeginEffect(Struct, frozen=True):
 class EffectStanding(Struct, frozen=True):
     """What the execution may do now.
 
-    `go`: apply. `applied`: return `result` (or raise `error` where it was not kept). `in_doubt`: settle by find or
-    idempotency; `predecessor` says whether an absence can be believed yet. `refused`: raise; `code` is the reason:
-    `lease_lost`, `cancelled`, `mismatch`, `abandoned`, `outcome_unknown`, `fenced` (the local deadline has passed).
+    `go`: apply. `applied`: return `result` (or raise `error` where it was not kept). `in_doubt`: settle by
+    find or idempotency; `predecessor` says whether an absence can be believed yet. `refused`: raise; `code`
+    is the reason: `lease_lost`, `cancelled`, `mismatch`, `abandoned`, `outcome_unknown`, `fenced` (the local
+    deadline has passed).
     """
 
     standing: Literal["go", "applied", "in_doubt", "refused"]
@@ -146,7 +150,10 @@ class Execution(Protocol):
 
 
 class CapabilityExecutor(Protocol):
-    """Runs capabilities in processes that share this process's fate (C122); holds no knowledge of any capability."""
+    """Runs capabilities in processes that share this process's fate (C122).
+
+    Holds no knowledge of any capability.
+    """
 
     async def manifest(self) -> Sequence[ManifestEntry]:
         """Start the first executor and return what it declares.

@@ -32,7 +32,10 @@ class ShownCredential(Struct, frozen=True):
 
 
 def authenticate(tx: Transaction, token: str) -> Principal:
-    """Return who bears this token, or raise `Unauthenticated`; an ended session may still deliver what it owes."""
+    """Return who bears this token, or raise `Unauthenticated`.
+
+    An ended session may still deliver what it owes.
+    """
     hashed = digest_text(token)
     if token.startswith(TOKEN_OF_SESSION):
         session = tx.registry.by_token(hashed)

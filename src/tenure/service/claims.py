@@ -1,4 +1,7 @@
-"""The board for pull workers: claims, takeovers, renewals and settlements by token. C010 to C021, C035 to C042."""
+"""The board for pull workers: claims, takeovers, renewals and settlements by token.
+
+Contracts: C010 to C021, C035 to C042.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -130,7 +133,10 @@ def claim_many(tx: Transaction, injected: Injected, who: Principal, asked: Claim
 
 
 def recover(tx: Transaction, injected: Injected, who: Principal, asked: ClaimMany) -> list[GrantedClaim]:
-    """Take over ended leases as their rules allow, up to the limit; what may not be taken is settled. C035 to C041."""
+    """Take over ended leases as their rules allow, up to the limit; what may not be taken is settled.
+
+    Contracts: C035 to C041.
+    """
     _check_many(tx, who, asked)
     queues = _queues(who, asked.queues)
     now = tx.now()
@@ -186,7 +192,10 @@ def renew(
 
 
 def complete(tx: Transaction, injected: Injected, task_id: str, token: str, result: object) -> TaskView:
-    """End a claim as done; the same token again gets the same answer, and the first result stays. C017 C018."""
+    """End a claim as done; the same token again gets the same answer, and the first result stays.
+
+    Contracts: C017 C018.
+    """
     task, standing = _bearer(tx, task_id, token)
     claim = task.claim
     if claim is not None and claim.ended is ClaimEnd.SUCCEEDED:

@@ -1,4 +1,7 @@
-"""Pushing work: claims with their start commands in one transaction, offers, and acknowledgements. D13, D20, D21."""
+"""Pushing work: claims with their start commands in one transaction, offers, and acknowledgements.
+
+Contracts: D13, D20, D21.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -41,8 +44,9 @@ class Offered(Struct, frozen=True):
 def dispatch(tx: Transaction, injected: Injected, connected: Collection[str]) -> Offered:
     """Grant open and due tasks to connected workers, within each one's room, and queue their start commands.
 
-    The server never has more unacknowledged starts for a worker than its room, and only what its capabilities,
-    versions, labels and free resources can run, while its registration is live and it is not drained.
+    The server never has more unacknowledged starts for a worker than its room, and only what its
+    capabilities, versions, labels and free resources can run, while its registration is live and it is not
+    drained.
     """
     sessions = tx.registry.latest(connected)
     pending = tx.commands.unanswered()
@@ -62,7 +66,10 @@ def dispatch(tx: Transaction, injected: Injected, connected: Collection[str]) ->
 
 
 def _choose(tx: Transaction, session: Session, credit: int) -> list[Task]:
-    """Return up to `credit` tasks that this worker can run; what does not fit never hides what is behind it."""
+    """Return up to `credit` tasks that this worker can run.
+
+    What does not fit never hides what is behind it.
+    """
     free = free_resources(session)
     chosen: list[Task] = []
     skip: list[str] = []
@@ -192,9 +199,12 @@ def offer_again(tx: Transaction, worker_id: str, after_sequence: int, limit: int
 def acknowledge(
     tx: Transaction, injected: Injected, worker_id: str, token: str, room: int, acks: Sequence[Ack]
 ) -> list[AckAnswer]:
-    """Answer acknowledgements from the present: `go` renews and says the time left, `void` means do not start.
+    """Answer acknowledgements from the present.
 
-    Repeatable for ever; the first recorded answer stays. A refused start is handed back in the same transaction.
+    `go` renews and says the time left, `void` means do not start.
+
+    Repeatable for ever; the first recorded answer stays. A refused start is handed back in the same
+    transaction.
     """
     if len(acks) > ACKS_MAX:
         raise Invalid(f"{len(acks)} acks; at most {ACKS_MAX} per call", path="acks")
@@ -288,7 +298,10 @@ def _quiet(task: Task, claim: Claim) -> Task:
 
 
 def _handed_back(task: Task, ack: Ack, now: datetime) -> Task:
-    """Return the task of a refused start: open again, or a failed try without retry for input that cannot be."""
+    """Return the task of a refused start.
+
+    Open again, or a failed try without retry for input that cannot be.
+    """
     if ack.reason != "invalid_input" or task.claim is None:
         return void_start(task, now)
     error = ErrorInfo(type="invalid_input", message=ack.detail or "the input does not fit", retry=False)

@@ -1,4 +1,7 @@
-"""Witnesses: may this execution begin this effect? One transaction, guarded by the newest token, and a renewal too. D16."""
+"""Witnesses: may this execution begin this effect? One transaction, guarded by the newest token.
+
+And a renewal too. Contracts: D16.
+"""
 
 from collections.abc import Sequence
 

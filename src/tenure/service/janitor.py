@@ -23,7 +23,10 @@ ACK_TIMEOUT_S = 10.0
 
 
 class Swept(Struct, frozen=True):
-    """What one step did: starts to push, and where the walk over ended leases goes on (None: from the beginning)."""
+    """What one step did: starts to push, and where the walk over ended leases goes on (None.
+
+    From the beginning).
+    """
 
     commands: dict[str, list[Command]]
     resume: tuple[datetime, str] | None
@@ -32,7 +35,7 @@ class Swept(Struct, frozen=True):
 def sweep(
     tx: Transaction, injected: Injected, connected: Collection[str], resume: tuple[datetime, str] | None
 ) -> Swept:
-    """Do one bounded step of upkeep; a full page of leases that nobody may take never hides those behind it."""
+    """Do one bounded step of upkeep; a page that nobody may take never hides those behind it."""
     now = tx.now()
     _void_unanswered(tx, injected, now)
     _overdue(tx, injected, now)

@@ -103,7 +103,7 @@ class ControlPlaneService:
             return known
         principal = await self._gate.read(lambda tx: access.authenticate(tx, token))
         if principal.worker_id is not None:
-            # Why only sessions: their rows are kept, and a live session is asked for in each call's own transaction.
+            # Why only sessions: their rows are kept, and each call looks at the live one itself.
             if len(self._known) >= 10_000:
                 self._known.clear()
             self._known[hashed] = principal

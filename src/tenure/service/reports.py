@@ -1,4 +1,7 @@
-"""Facts that workers report: each answered once it is durable, applied once by its id. C070 C081 C082 C090."""
+"""Facts that workers report: each answered once it is durable, applied once by its id.
+
+Contracts: C070 C081 C082 C090.
+"""
 
 from collections.abc import Sequence
 

@@ -38,8 +38,8 @@ CAPABILITIES_MAX = 1_000
 def register(tx: Transaction, injected: Injected, who: Principal, asked: RegisterRequest) -> Registration:
     """Begin a session; always succeeds for an id that is present, unless the folder is a copy.
 
-    The token is minted inside this step; the session before is displaced from here on. Another instance under the same
-    worker id voids the former's unacknowledged starts.
+    The token is minted inside this step; the session before is displaced from here on. Another instance under
+    the same worker id voids the former's unacknowledged starts.
 
     Raises:
         Forked: The incarnation known here is not among the predecessors; nothing changed.
@@ -50,7 +50,7 @@ def register(tx: Transaction, injected: Injected, who: Principal, asked: Registe
     before = tx.registry.latest([asked.worker_id]).get(asked.worker_id)
     if is_forked(asked, tx.registry.incarnation(asked.instance_id, None)):
         raise Forked(
-            f"instance {asked.instance_id} has lived on elsewhere: this state folder is a copy or an old backup; "
+            f"instance {asked.instance_id} has lived on elsewhere: this folder is a copy or an old backup; "
             "delete it, or make it a new instance with tenure state fork"
         )
     if _is_delayed(before, asked):
@@ -128,7 +128,10 @@ def _session(asked: RegisterRequest, number: int, token: str, now: datetime) -> 
 
 
 def _displaced(tx: Transaction, asked: RegisterRequest) -> list[Session]:
-    """Return the live sessions that this registration ends: of the worker id, and of the instance under another id."""
+    """Return the live sessions that this registration ends.
+
+    Of the worker id, and of the instance under another id.
+    """
     ended: list[Session] = []
     for session in tx.registry.latest(None).values():
         same = session.worker_id == asked.worker_id or session.instance_id == asked.instance_id
@@ -210,7 +213,10 @@ def heartbeat(
 
 
 def renew_leases(tx: Transaction, leases: Sequence[LeaseBeat]) -> list[LeaseAnswer]:
-    """Renew leases one by one by their tokens; a bad progress is dropped and said, the lease renewed all the same."""
+    """Renew leases one by one by their tokens.
+
+    A bad progress is dropped and said, the lease renewed all the same.
+    """
     refused: dict[str, str] = {}
     renewals = [_renewal(index, lease, refused) for index, lease in enumerate(leases)]
     held = tx.board.renew(renewals)
@@ -299,7 +305,10 @@ def drain(
     note: str,
     revision: int | None,
 ) -> WorkerView:
-    """Mark a worker drained, or undo it: a numbered mark that survives restart, displacement and expiry. C111."""
+    """Mark a worker drained, or undo it: a numbered mark that survives restart, displacement and expiry.
+
+    Contracts: C111.
+    """
     who.require("admin")
     session = tx.registry.latest([worker_id]).get(worker_id)
     if session is None:

@@ -1,4 +1,7 @@
-"""Open command streams: one per session, fed by dispatch, told to end by a newer one or by shutdown. C115, D21."""
+"""Open command streams: one per session, fed by dispatch, told to end by a newer one or by shutdown.
+
+Contracts: C115, D21.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
@@ -20,7 +23,10 @@ class Opened(Struct, frozen=True):
 
 
 class Stream:
-    """One worker's open stream: commands go out in groups; every wake-up is a hint, and it looks by itself too."""
+    """One worker's open stream: commands go out in groups.
+
+    Every wake-up is a hint, and it looks by itself too.
+    """
 
     def __init__(self, opened: Opened, offer: Callable[[Opened], Awaitable[list[Command] | None]]) -> None:
         """Take what was opened, and the call that returns all queued commands (None: the session ended)."""

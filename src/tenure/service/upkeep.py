@@ -1,4 +1,7 @@
-"""The service's own loops: pulse, dispatch and janitor. Each step is one transaction; each wait has a bound."""
+"""The service's own loops: pulse, dispatch and janitor. Each step is one transaction.
+
+Each wait has a bound.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -22,7 +25,10 @@ LOOK_AGAIN_S = 1.0
 
 
 class Upkeep:
-    """Runs beside the calls until cancelled; a store that cannot be used is told and tried again at the next step."""
+    """Runs beside the calls until cancelled.
+
+    A store that cannot be used is told and tried again at the next step.
+    """
 
     def __init__(
         self,

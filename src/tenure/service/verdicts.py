@@ -30,8 +30,9 @@ def cancel(
 ) -> TaskView:
     """Cancel a task, or ask its holder to: one transaction decides (B33).
 
-    Blocked, open and failed tasks, and claims that were never acknowledged, are cancelled at once; acknowledged work gets a
-    request, and whoever settles first wins. An unknown one is given up: that is a verdict.
+    Blocked, open and failed tasks, and claims that were never acknowledged, are cancelled at once;
+    acknowledged work gets a request, and whoever settles first wins. An unknown one is given up: that is a
+    verdict.
     """
     who.require("submit")
     task = load(tx, who, task_id)
@@ -91,9 +92,8 @@ def retry(
     """Open a failed or cancelled task again; applied effects are not repeated unless a new run is begun.
 
     Raises:
-        Terminal: The task is done.
-        OutcomeUnknown: The task is unknown, or an effect is left in doubt that running again could not settle.
-        Taken: The task is claimed.
+        Terminal: The task is done. OutcomeUnknown: The task is unknown, or an effect is left in doubt that
+        running again could not settle. Taken: The task is claimed.
     """
     who.require("submit")
     task = load(tx, who, task_id)
@@ -134,7 +134,10 @@ def retry(
 def verdict(
     tx: Transaction, injected: Injected, who: Principal, task_id: str, given: VerdictRequest
 ) -> TaskView:
-    """Decide a subject that is in doubt: applied once, fenced against late results, kept with who, when and why."""
+    """Decide a subject that is in doubt.
+
+    Applied once, fenced against late results, kept with who, when and why.
+    """
     who.require("admin")
     return _decide(tx, injected, who, load(tx, who, task_id), given)
 

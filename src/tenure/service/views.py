@@ -1,4 +1,7 @@
-"""Tasks as people and programs see them, built from the board, the ledger and the holder's last sign of life."""
+"""Tasks as people and programs see them, built from the board.
+
+The ledger and the holder's last sign of life.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
