@@ -166,10 +166,20 @@ def _arguments(argv: Sequence[str]) -> Arguments:
     parser.add_argument("--journal", type=Path, required=True, help="file of what took effect")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--job-s", type=float, default=2.0, help="seconds that a job renders")
-    parser.add_argument("--dedupe", action=argparse.BooleanOptionalAction, default=True,
-                        help="honour idempotency keys, or take them as labels only")  # fmt: skip
-    parser.add_argument("--misbehave", type=Misbehaviour.parse, action="append", default=[],
-                        metavar="PLAN", help="lose:OPERATION:NTH or delay:OPERATION:NTH:SECONDS")  # fmt: skip
+    parser.add_argument(
+        "--dedupe",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="honour idempotency keys, or take them as labels only",
+    )
+    parser.add_argument(
+        "--misbehave",
+        type=Misbehaviour.parse,
+        action="append",
+        default=[],
+        metavar="PLAN",
+        help="lose:OPERATION:NTH or delay:OPERATION:NTH:SECONDS",
+    )
     return cast("Arguments", cast("object", vars(parser.parse_args(argv))))
 
 

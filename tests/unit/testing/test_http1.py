@@ -41,8 +41,11 @@ def test_requests_are_told_apart_and_no_byte_is_changed(size: int) -> None:
     assert b"".join(part.raw for part in found) == REQUESTS
     heads = [part for part in found if isinstance(part, Head)]
     assert [(head.method, head.target) for head in heads] == [
-        ("POST", "/a"), ("GET", "/b?c=d"), ("PUT", "/e"), ("POST", "/f"),
-    ]  # fmt: skip
+        ("POST", "/a"),
+        ("GET", "/b?c=d"),
+        ("PUT", "/e"),
+        ("POST", "/f"),
+    ]
     assert payloads(found) == [b"abc0123\r\n6789", b"", b"GET ", b""]
     assert sum(isinstance(part, End) for part in found) == len(heads)
 

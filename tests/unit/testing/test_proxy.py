@@ -106,8 +106,11 @@ def test_traffic_passes_unchanged_on_one_connection(
     assert post(client, "/c", "") == ""
     seen = proxy.requests()
     assert [(one.method, one.path, one.status) for one in seen] == [
-        ("POST", "/a", 201), ("HEAD", "/b", 200), ("GET", "/events", 200), ("POST", "/c", 201),
-    ]  # fmt: skip
+        ("POST", "/a", 201),
+        ("HEAD", "/b", 200),
+        ("GET", "/events", 200),
+        ("POST", "/c", 201),
+    ]
     assert {one.connection for one in seen} == {1}
     assert seen == sorted(seen, key=lambda one: one.at_s)
 
@@ -257,7 +260,7 @@ def test_an_event_stream_is_cut_after_so_many_events(
     """B13."""
     proxy.cut_streams(after_events=2)
     arrived = b""
-    with pytest.raises(httpx2.RemoteProtocolError), client.stream("GET", "/events") as reply:  # noqa: PT012
+    with pytest.raises(httpx2.RemoteProtocolError), client.stream("GET", "/events") as reply:  # noqa: PT012 - the stream breaks while it is read
         for piece in reply.iter_bytes():
             arrived += piece
     assert arrived.decode() == ": awake\n\n" + "".join(EVENTS[:2])
