@@ -54,7 +54,7 @@ class LogObserver:
         self._wall, self._boot = wall, boot
         self._json, self._color = json, color
         self._told: queue.Queue[_Told | None] = queue.Queue(WAITING_MAX)
-        self._dropped = 0
+        self._dropped, self._counting = 0, threading.Lock()
         self._repeats: Repeats[_Told] = Repeats()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
@@ -65,7 +65,8 @@ class LogObserver:
         try:
             self._told.put_nowait(told)
         except queue.Full:
-            self._dropped += 1
+            with self._counting:
+                self._dropped += 1
 
     def close(self) -> None:
         """Write what was handed over, as far as that is quick."""
@@ -88,6 +89,7 @@ class LogObserver:
             while self._step(render):
                 pass
             self._show(render, self._repeats.flush())
+            self._show_dropped(render)
 
     def _step(self, render: Render) -> bool:
         """Take one event or the end of a window; False once the log is closed."""
@@ -100,10 +102,15 @@ class LogObserver:
         if told is None:
             return False
         self._show(render, self._repeats.take(told, self._boot()))
-        if self._dropped and self._told.empty():
-            dropped, self._dropped = self._dropped, 0
-            self._line(render, "log.dropped", {"lines": dropped}, 0)
+        if self._told.empty():
+            self._show_dropped(render)
         return True
+
+    def _show_dropped(self, render: Render) -> None:
+        with self._counting:
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            self._line(render, "log.dropped", {"lines": dropped}, 0)
 
     def _show(self, render: Render, lines: list[tuple[_Told, int]]) -> None:
         for told, repeated in lines:

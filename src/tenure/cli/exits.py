@@ -1,0 +1,70 @@
+"""Exit codes, and what of an error is said to people: one line that says what to do."""
+
+from enum import IntEnum
+from typing import Final
+
+from tenure.core.errors import (
+    DeliveryFailed,
+    Forbidden,
+    Forked,
+    Invalid,
+    InvariantBroken,
+    KeyConflict,
+    NotFound,
+    OutcomeUnknown,
+    StoreUnavailable,
+    TenureError,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+
+
+class Exit(IntEnum):
+    """How a verb ends."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_AUTHORISED = 4
+    UNKNOWN = 5
+    INTERRUPTED = 130
+
+
+_BY_CLASS: Final[tuple[tuple[type[TenureError], Exit], ...]] = (
+    # The first that fits decides, so a class stands before those above it in the tree.
+    (Invalid, Exit.USAGE),
+    (NotFound, Exit.USAGE),
+    (KeyConflict, Exit.USAGE),
+    (TooLarge, Exit.USAGE),
+    (Forked, Exit.USAGE),
+    (Unauthenticated, Exit.NOT_AUTHORISED),
+    (Forbidden, Exit.NOT_AUTHORISED),
+    (StoreUnavailable, Exit.FAILED),  # This machine's own disk or store, not the way to a control plane
+    (DeliveryFailed, Exit.UNREACHABLE),
+    (Unavailable, Exit.UNREACHABLE),
+    (OutcomeUnknown, Exit.UNKNOWN),
+)
+
+
+def exit_of(error: TenureError) -> Exit:
+    """Return the exit code of an error; asked and refused is a failure of what was asked."""
+    return next((code for cls, code in _BY_CLASS if isinstance(error, cls)), Exit.FAILED)
+
+
+def sentence(error: BaseException) -> str:
+    """Return an error as one line; a bug says how to see more of it."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, InvariantBroken):
+        return f"this is a bug in Tenure: {text}; keep the store and the state folder, and report it"
+    return text
+
+
+def hint(error: BaseException) -> str | None:
+    """Return a second line where it adds the way out."""
+    if isinstance(error, Unauthenticated):
+        return "set TENURE_TOKEN to a credential that the server knows, or work in the folder of its store"
+    if isinstance(error, DeliveryFailed):
+        return "start one with `tenure server`, or set TENURE_URL to where it is"
+    return None
