@@ -4,103 +4,18 @@ Contracts: C074.
 """
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
-from msgspec import Struct
-
-from tenure.core.capability import Isolation, Recovery
 from tenure.core.checkpoint import Progress
-from tenure.core.effect import SettledBy
-from tenure.core.task import ErrorInfo
-
-
-class ManifestEntry(Struct, frozen=True):
-    """One capability as its executor declares it; `digest` covers what an unfinished attempt depends on."""
-
-    name: str
-    version: str
-    recovery: Recovery
-    window: str
-    input_schema: dict[str, object]
-    isolation: Isolation
-    digest: str
-
-
-class Saved(Struct, frozen=True):
-    """One applied effect or step of the run, handed over with the work."""
-
-    name: str
-    kind: str
-    result: object
-
-
-class Work(Struct, frozen=True):
-    """One execution of an attempt: everything the capability's code is given."""
-
-    attempt_id: str
-    task_id: str
-    generation: int
-    run: int
-    epoch: int
-    capability: str
-    version: str
-    input: object
-    isolation: Isolation
-    losses: int = 0
-    checkpoint: object = None
-    checkpoint_saved: bool = False
-    store_epoch: int = 1
-    fenced_at_boot: float | None = None
-    """The local deadline on the boot-time clock when the work was handed over; moved by `lease_moved`."""
-
-
-class BeginEffect(Struct, frozen=True):
-    """An execution wants to begin an effect (or says that an earlier one was shown absent)."""
-
-    name: str
-    digest: str
-    params: object
-    settled_by: tuple[SettledBy, ...]
-    witness: bool = True
-    absent: bool = False
-
-
-class EffectStanding(Struct, frozen=True):
-    """What the execution may do now.
-
-    `go`: apply. `applied`: return `result` (or raise `error` where it was not kept). `in_doubt`: settle by
-    find or idempotency; `predecessor` says whether an absence can be believed yet. `refused`: raise; `code`
-    is the reason: `lease_lost`, `cancelled`, `mismatch`, `abandoned`, `outcome_unknown`, `fenced` (the local
-    deadline has passed).
-    """
-
-    standing: Literal["go", "applied", "in_doubt", "refused"]
-    request_id: str
-    result: object = None
-    error: str = ""
-    predecessor: Literal["ended", "may_still_act"] | None = None
-    code: str = ""
-    text: str = ""
-
-
-class EndEffect(Struct, frozen=True):
-    """What became of an effect; `kept` is false when it was applied and its result could not be stored."""
-
-    name: str
-    state: Literal["applied", "absent", "in_doubt"]
-    result: object = None
-    kept: bool = True
-    error: str = ""
-
-
-class Finished(Struct, frozen=True):
-    """How the capability's code ended."""
-
-    outcome: Literal["succeeded", "failed", "cancelled", "unknown"]
-    result: object = None
-    error: ErrorInfo | None = None
-    subjects: tuple[str, ...] = ()
-    note: str = ""
+from tenure.core.execution import (
+    BeginEffect,
+    EffectStanding,
+    EndEffect,
+    Finished,
+    ManifestEntry,
+    Saved,
+    Work,
+)
 
 
 class ExecutorDied(Exception):
@@ -118,7 +33,12 @@ class ExecutorDied(Exception):
 
 
 class Execution(Protocol):
-    """What the runtime does for one running execution. Each raises when the local store fails (D28)."""
+    """What the runtime does for one running execution. Each raises when the local store fails (D28).
+
+    When the executor dies, `begin_effect` and `ensure_lease` are cancelled, since nobody waits for the
+    answer; what was handed in before the death (`end_effect`, `save_step`, `checkpoint`) is ended before
+    `run` raises.
+    """
 
     async def begin_effect(self, wanted: BeginEffect) -> EffectStanding:
         """Look, intend, have it witnessed: recovery.md, Effects 1 and 2. Returns once that is durable."""
@@ -166,10 +86,13 @@ class CapabilityExecutor(Protocol):
     async def run(self, work: Work, execution: Execution) -> Finished:
         """Execute and return how the code ended.
 
-        Cancelling this call kills the executor and returns only when it is shown dead.
+        Cancelling this call kills the executor and returns only when it is shown dead. Work that says
+        `shared` may be given to a process with others, work that says `process` never is.
 
         Raises:
             ExecutorDied: The process ended first; it is shown dead.
+            InvalidConfig: A further executor cannot import the module any more, or declares other
+                capabilities than the first: the worker has to start again. Nothing was executed.
         """
         ...
 
@@ -183,6 +106,10 @@ class CapabilityExecutor(Protocol):
 
     def lease_moved(self, attempt_id: str, fenced_at_boot: float) -> None:
         """Tell the code's side the newest local deadline, without waiting."""
+        ...
+
+    def stop(self) -> None:
+        """Tell all code, now and later, that this worker is on its way out (`attempt.stopping`)."""
         ...
 
     async def close(self) -> None:
