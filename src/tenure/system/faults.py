@@ -17,6 +17,7 @@ import threading
 from typing import cast
 
 from tenure.core.faultpoints import FaultPoint
+from tenure.ports.faults import Faults
 
 SETTING = "TENURE_FAULTS"
 """Name of the environment setting that holds the gate's address."""
@@ -114,7 +115,7 @@ def _connected(address: str) -> socket.socket:
     return connection
 
 
-def faults_of(role: str, address: str | None = None) -> NoFaults | SocketFaults:
+def faults_of(role: str, address: str | None = None) -> Faults:
     """Return the fault points of a process: those of the gate that is named, else none.
 
     Args:
