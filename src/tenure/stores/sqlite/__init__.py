@@ -2,5 +2,6 @@
 
 The machinery does not know what the tables mean: a state folder with one owner (`folder`), an opened file
 (`connection`, `database`), its schema (`migrations`), named statements (`statements`), the one writing thread
-(`writer`, `checkpoints`) and the room left on the disk (`space`). Nothing outside this package imports apsw.
+(`writer`, `orders`, `checkpoints`), threads that only look (`readers`) and the room left on the disk
+(`space`). Nothing outside this package imports apsw.
 """

@@ -47,8 +47,8 @@ class Checkpoints:
         if not self._move(truncate=is_long) and is_long:
             self._warn(LogBlocked(self._database.path, size_bytes, self._limit_bytes))
 
-    def finish(self) -> None:
-        """Empty the log at the end, as far as readers allow."""
+    def cut(self) -> None:
+        """Empty the log now, as far as readers allow: at the end, and to give room back to a full disk."""
         self._move(truncate=True)
 
     def _grown(self, pages: int) -> None:

@@ -6,7 +6,7 @@ Every statement's rows are read to the end, since SQLite does the rest of a scri
 # pyright: reportUnknownMemberType=false
 # Reason: apsw's types name a `Buffer` that Python has from 3.12 on.
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -55,6 +55,20 @@ class Database:
         self.rows(statement, **values)
         return self._connection.changes()
 
+    def change_each(self, statement: Statement, rows: Sequence[Sequence[Value]]) -> int:
+        """Run a statement once for each row of values, and return how many rows it has changed in all.
+
+        The values stand in the order in which the statement names its parameters for the first time.
+        """
+        if any(len(row) != len(statement.parameters) for row in rows):
+            raise InvariantBroken(f"{statement.name} takes {len(statement.parameters)} values a row")
+        before = self._connection.total_changes()
+        try:
+            self._cursor.executemany(statement.text, rows).fetchall()
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        return self._connection.total_changes() - before
+
     def run(self, text: str) -> list[Row]:
         """Run SQL without parameters to its end: a transaction's frame, a pragma, a migration's script."""
         try:
@@ -75,6 +89,16 @@ class Database:
     def rows_changed(self) -> int:
         """How many rows this connection has changed so far; undone changes count too."""
         return self._connection.total_changes()
+
+    def flush(self) -> None:
+        """Write the open transaction's pages to the log ahead of its commit.
+
+        Until the commit they mean nothing, so a disk that proves full here is known to have kept nothing.
+        """
+        try:
+            self._connection.cache_flush()
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
 
     def commit(self) -> None:
         """End the transaction durably.
@@ -130,10 +154,6 @@ class Database:
         finally:
             self._connection.set_busy_timeout(self._busy_ms)
         return pages == moved
-
-    def interrupt(self) -> None:
-        """End the statement that another thread is running on this connection."""
-        self._connection.interrupt()
 
     def close(self, *, tidy: bool = False) -> None:
         """Close the connection; `tidy` also removes the emptied log, which only the one writer may do."""

@@ -36,12 +36,13 @@ class Space:
         """Whether so little is left that no commit may be tried."""
         return self.free_bytes() < self._floor_bytes
 
-    def require(self) -> None:
-        """Raise `DiskFull` if the disk is full; the writer asks before each commit."""
+    def require(self) -> int:
+        """Return the free bytes, or raise `DiskFull` if they are too few; asked before each commit."""
         if (free := self.free_bytes()) < self._floor_bytes:
             raise DiskFull(
                 f"the disk under {self._folder} is full: {free // 1024} KiB left; free space", reason="full"
             )
+        return free
 
     @property
     def is_held(self) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
-from tenure.core.errors import InvariantBroken, OutcomeUnknown, StoreUnavailable, TenureError
+from tenure.core.errors import DiskFull, InvariantBroken, OutcomeUnknown, StoreUnavailable, TenureError
 from tenure.stores.sqlite.checkpoints import Checkpoints, LogBlocked
 from tenure.stores.sqlite.connection import LOG_BYTES_MAX
 from tenure.stores.sqlite.database import Database
@@ -24,6 +24,7 @@ Notice: TypeAlias = Callable[[], None]
 AfterCommit: TypeAlias = Callable[[Notice], None]
 
 GROUP_MAX = 256  # Bound: operations in one commit
+TIGHT_BYTES = 64 * 2**20  # with less free than this, the disk has to prove before a commit that it takes it
 GROUP_ROWS_MAX = (
     4_000  # Bound: rows changed in one commit, about 1 MiB, after which no further operation joins
 )
@@ -32,8 +33,8 @@ GROUP_ROWS_MAX = (
 class SpaceProbe(Protocol):
     """Says before a commit whether there is room for it."""
 
-    def require(self) -> None:
-        """Raise `DiskFull` if there is not."""
+    def require(self) -> int:
+        """Return the free bytes, or raise `DiskFull` if they are too few."""
         ...
 
 
@@ -121,7 +122,7 @@ class Writer(Generic[Transaction]):
                 self._in_flight = [order for order in group if order.begin()]
                 self._commit_group()
                 self._checkpoints.run_if_due()
-            self._checkpoints.finish()
+            self._checkpoints.cut()
             self._database.close(tidy=True)
         except BaseException as error:  # noqa: BLE001 - it ends this thread and is the owner's to know
             self._die(error)
@@ -136,6 +137,8 @@ class Writer(Generic[Transaction]):
                 raise
             # Busy and full are the weather: nothing happened, and the next group may fare better.
             self._database.rollback()
+            if isinstance(error, DiskFull):
+                self._checkpoints.cut()  # what was undone still takes room in the log
             self._reject_group(error)
             return
         # 1. Make it durable. A crash before this loses nothing that anybody was told.
@@ -163,9 +166,15 @@ class Writer(Generic[Transaction]):
                 self._orders.put_back(self._in_flight[count:])
                 del self._in_flight[count:]
                 break
-        if self._space is not None and database.in_transaction:
-            self._space.require()
+        self._make_room()
         return notices
+
+    def _make_room(self) -> None:
+        """Find a full disk now, while it is known that nothing has happened yet."""
+        if self._space is None or not self._database.in_transaction:
+            return
+        if self._space.require() < TIGHT_BYTES:
+            self._database.flush()
 
     def _perform_in_savepoint(self, order: Order[Transaction]) -> list[Notice]:
         self._database.run("savepoint operation")

@@ -20,6 +20,7 @@ class FaultyFiles(apsw.VFS):
         self.acts: Counter[str] = Counter()
         self.fail_at: int | None = None
         self.has_failed = False
+        self.reads_fail = False
         self._sticky = sticky
         self._error = error
         super().__init__(self.name, "")
@@ -44,6 +45,11 @@ class FaultyFile(apsw.VFSFile):
     def __init__(self, files: FaultyFiles, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._files = files
         super().__init__("", name, flags)
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        if self._files.reads_fail:
+            raise apsw.IOError("read")
+        return super().xRead(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:
         self._files.reach("write")

@@ -79,6 +79,22 @@ def test_after_a_failed_commit_nothing_is_written_any_more(tmp_path: Path) -> No
     assert notes_in(tmp_path / "store.db") == ["kept"]
 
 
+def test_a_disk_that_cannot_be_read_ends_the_writer_known(tmp_path: Path) -> None:
+    """Nothing was committed, and that is said; but nothing more is written on such a disk."""
+    path = tmp_path / "store.db"
+    open_notes(path).close(tidy=True)
+    files = FaultyFiles()
+    writer = writer_on(path, vfs=files.name)
+    files.reads_fail = True
+    with pytest.raises(StoreUnavailable, match="cannot be used") as caught:
+        writer.submit(add("a")).result(WAIT_S)
+    assert caught.value.reason == "broken"
+    assert isinstance(writer.failed.result(WAIT_S), StoreUnavailable)
+    writer.close()
+    files.unregister()
+    assert notes_in(path) == []
+
+
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "sticky"])
 def test_a_file_is_made_whole_or_not_at_all(tmp_path: Path, sticky: bool) -> None:
     """B17: wherever making and migrating it fails, the next start can open or make it."""

@@ -14,9 +14,9 @@ from tests.unit.stores.sqlite.children import child
 MOUNTS = r"""
 22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
-30 27 0:30 / /srv/share rw,relatime shared:1 - nfs4 server:/export rw
-31 30 0:31 / /srv/share/local rw - xfs /dev/vdb rw
-32 27 0:32 / /home/me/my\040files rw - fuse.sshfs me@host: rw
+30 27 0:30 / /disks/share rw,relatime shared:1 - nfs4 server:/export rw
+31 30 0:31 / /disks/share/local rw - xfs /dev/vdb rw
+32 27 0:32 / /disks/me/my\040files rw - fuse.sshfs me@host: rw
 33 27 0:33 / /over rw - ext4 /dev/vdc rw
 34 33 0:34 / /over rw - cifs //host/over rw
 """.strip()
@@ -107,10 +107,10 @@ def test_what_is_no_folder_is_refused(tmp_path: Path, made: str) -> None:
     ("path", "found"),
     [
         ("/var/lib/tenure", "ext4"),
-        ("/srv/shared", "ext4"),
-        ("/srv/share/state", "nfs4"),
-        ("/srv/share/local/state", "xfs"),
-        ("/home/me/my files/state", "fuse.sshfs"),
+        ("/disks/shared", "ext4"),
+        ("/disks/share/state", "nfs4"),
+        ("/disks/share/local/state", "xfs"),
+        ("/disks/me/my files/state", "fuse.sshfs"),
         ("/over/state", "cifs"),
     ],
 )

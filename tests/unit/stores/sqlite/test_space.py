@@ -100,3 +100,20 @@ def test_a_disk_that_fills_within_an_operation_is_known_too(small_disk: Path) ->
             writer.submit(lambda notes: notes.fill("large", 10_000, 3000)).result(WAIT_S)
         writer.submit(add("after")).result(WAIT_S)
     assert notes_in(path) == ["after", "before"]
+
+
+@pytest.mark.slow
+def test_a_commit_that_would_not_fit_is_known_before_it(small_disk: Path) -> None:
+    """D28: on a tight disk the pages are written ahead of the commit, whose own error would tell nothing."""
+    path = small_disk / "store.db"
+    space = Space(small_disk, reserve_bytes=2 * MIB, floor_bytes=MIB)
+    assert space.hold()
+    with Writer(lambda: open_notes(path), Notes, space=space) as writer:
+        writer.submit(add("before")).result(WAIT_S)
+        with pytest.raises(DiskFull):
+            writer.submit(lambda notes: notes.fill("large", 2000, 3000)).result(WAIT_S)
+        space.release()
+        writer.submit(add("final")).result(WAIT_S)
+    assert writer.failed.result(WAIT_S) is None
+    assert notes_in(path) == ["before", "final"]
+    assert space.hold()

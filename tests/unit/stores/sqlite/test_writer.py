@@ -197,9 +197,10 @@ class Room:
 
     is_full = False
 
-    def require(self) -> None:
+    def require(self) -> int:
         if self.is_full:
             raise DiskFull("the disk is full", reason="full")
+        return 2**40
 
 
 def test_a_full_disk_found_before_the_commit_is_known(tmp_path: Path) -> None:
