@@ -81,7 +81,8 @@ class Attempt(Struct, frozen=True):
 
     `rule` and `manifest_digest` are those of the capability when the attempt first ran: an unfinished attempt
     whose capability changed under it is unknown, never re-entered with new meaning. `lease_kept` stays true
-    until the answer to the final event is saved (D15).
+    until the answer to the final event is saved (D15). `command_id` names the start that is acknowledged
+    again while the attempt is pending (D13); `lost_epoch` is the newest execution whose death was reported.
     """
 
     id: str
@@ -106,6 +107,8 @@ class Attempt(Struct, frozen=True):
     event_sequence: int = 0
     lease_kept: bool = True
     ended_at: datetime | None = None
+    command_id: str = ""
+    lost_epoch: int = 0
 
     def after(self, step: AttemptStep, **changes: object) -> "Attempt":
         """Return the attempt after a step of the table; a final state stays what it is, fields and all."""

@@ -26,6 +26,12 @@ class ClaimEnd(StrEnum):
     LOST = "lost"
 
 
+REPORTED = frozenset(
+    {ClaimEnd.SUCCEEDED, ClaimEnd.FAILED, ClaimEnd.CANCELLED, ClaimEnd.UNKNOWN, ClaimEnd.HANDED_BACK}
+)
+"""Ends that the holder itself told: from then on it does not act any more."""
+
+
 class Standing(StrEnum):
     """What a presented token is worth for a task."""
 

@@ -107,6 +107,8 @@ def ended_lease(task: Task, ledger: Sequence[Effect], now: datetime) -> Task | N
     claim = task.holder
     if claim is None:
         return None
+    if claim.pushed and not claim.acknowledged:
+        return void_start(task, now)
     doubts = unsettled_subjects(ledger, claim.rule)
     if claim.rule is None:
         return _cancelled(task, claim, now) if task.cancel_requested and not doubts else None

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tenure.core.canonical import digest
 from tenure.core.effect import Evidence
+from tenure.core.ids import parse_attempt_id
 from tenure.core.task import TaskSpec
 
 
@@ -55,16 +56,22 @@ class Command(Struct, frozen=True, omit_defaults=True):
     def computed_digest(self) -> str:
         """Return the digest of what never changes.
 
-        Kind, task id, generation, capability, version, input, body.
+        Kind, task id, generation, capability, version, input, body. The work is a start's alone: other
+        commands about a task may carry its spec for people to read.
         """
-        task = self.task
+        task = self.task if self.kind is CommandKind.START else None
         return command_digest(
             self.kind,
-            task.id if task else None,
+            self._task_id(),
             self.generation,
             (task.capability, task.version, task.input) if task else None,
             self.body,
         )
+
+    def _task_id(self) -> str | None:
+        if self.task is not None:
+            return self.task.id
+        return parse_attempt_id(self.attempt_id)[0] if self.attempt_id is not None else None
 
 
 class CommandRow(Struct, frozen=True):

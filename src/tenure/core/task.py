@@ -57,6 +57,7 @@ TASK_MACHINE: Machine[TaskState, TaskStep] = Machine(
         (_S.BLOCKED, _T.UNBLOCK): _S.OPEN,
         (_S.BLOCKED, _T.CANCEL): _S.CANCELLED,
         (_S.BLOCKED, _T.FAIL): _S.FAILED,
+        (_S.BLOCKED, _T.GRANT): _S.CLAIMED,  # Its dependencies were done when the claim looked
         (_S.OPEN, _T.GRANT): _S.CLAIMED,
         (_S.OPEN, _T.CANCEL): _S.CANCELLED,
         (_S.OPEN, _T.FAIL): _S.FAILED,

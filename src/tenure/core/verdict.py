@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
-from tenure.core.claim import ClaimEnd
+from tenure.core.claim import REPORTED, ClaimEnd
 from tenure.core.effect import (
     ATTEMPT_SUBJECT,
     EFFECT_MACHINE,
@@ -111,18 +111,13 @@ def may_still_act(task: Task, effect: Effect | None, now: datetime) -> bool:
     It has not reported its end, and too little time has passed.
     """
     claim = task.claim
-    if claim is None or claim.ended in _REPORTED:
+    if claim is None or claim.ended in REPORTED:
         return False
     permit = effect.epoch if effect is not None and effect.generation == claim.generation else claim.epoch
     if claim.lost_epoch and claim.lost_epoch >= permit:
         return False
     last = max(claim.until, effect.witnessed_at) if effect is not None else claim.until
     return now < after(last, QUIET_S)
-
-
-_REPORTED = frozenset(
-    {ClaimEnd.SUCCEEDED, ClaimEnd.FAILED, ClaimEnd.CANCELLED, ClaimEnd.UNKNOWN, ClaimEnd.HANDED_BACK}
-)
 
 
 def _decided_already(task: Task, given: VerdictRequest, before: VerdictRow | None) -> Decision:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tenure.core.claim import Claim, Standing
+from tenure.core.claim import REPORTED, Claim, Standing
 from tenure.core.effect import (
     EFFECT_MACHINE,
     QUIET_S,
@@ -35,7 +35,12 @@ class Witness(Struct, frozen=True):
 
 
 def witness(
-    task: Task | None, standing: Standing, known: Effect | None, asked: WitnessRequest, now: datetime
+    task: Task | None,
+    standing: Standing,
+    known: Effect | None,
+    earlier: Claim | None,
+    asked: WitnessRequest,
+    now: datetime,
 ) -> Witness:
     """Decide whether a generation and attempt epoch may begin an effect.
 
@@ -59,19 +64,24 @@ def witness(
         case EffectState.ABSENT:
             return _permit(task, claim, known, asked, now)
         case EffectState.INTENDED | EffectState.IN_DOUBT:
-            return _in_doubt(task, claim, known, asked, now)
+            return _in_doubt(task, claim, earlier, known, asked, now)
 
 
-def predecessor(task: Task, effect: Effect, now: datetime) -> Literal["ended", "may_still_act"]:
+def predecessor(
+    effect: Effect, earlier: Claim | None, claim: Claim, epoch: int, now: datetime
+) -> Literal["ended", "may_still_act"]:
     """Say whether the execution that holds an effect's permit can still act, as far as can be shown.
 
-    It has ended when its own worker said so: by a final report, or by a loss of that epoch or a later one. A
-    new epoch of the same generation proves the same (C121, C122: a worker executes a task once). Otherwise it
-    may still act until `quiet` has passed since the permit.
+    It has ended when its own worker said so, by a final report or by a loss of that epoch or a later one;
+    when the same instance asks for a later execution, which it never begins beside an earlier one (C121,
+    C122); or when `quiet` has passed since the permit. `earlier` is the grant that the permit belongs to.
     """
-    claim = task.claim
-    if claim is not None and claim.generation == effect.generation and claim.lost_epoch >= effect.epoch:
+    if effect.generation == claim.generation and effect.epoch < epoch:
         return "ended"
+    if earlier is not None:
+        same_instance = claim.instance_id is not None and earlier.instance_id == claim.instance_id
+        if same_instance or earlier.ended in REPORTED or earlier.lost_epoch >= effect.epoch:
+            return "ended"
     return "ended" if now >= after(effect.witnessed_at, QUIET_S) else "may_still_act"
 
 
@@ -102,23 +112,16 @@ def _permit(task: Task, claim: Claim, known: Effect | None, asked: WitnessReques
     return Witness(WitnessStanding.GO, effect=permitted)
 
 
-def _in_doubt(task: Task, claim: Claim, known: Effect, asked: WitnessRequest, now: datetime) -> Witness:
+def _in_doubt(
+    task: Task, claim: Claim, earlier: Claim | None, known: Effect, asked: WitnessRequest, now: datetime
+) -> Witness:
     own = (known.generation, known.epoch) == (claim.generation, asked.attempt_epoch)
     if own and known.state is EffectState.INTENDED and asked.after is None:
         return Witness(WitnessStanding.GO, known=known)
-    before = "ended" if own else predecessor_of(task, claim, known, asked, now)
+    before = "ended" if own else predecessor(known, earlier, claim, asked.attempt_epoch, now)
     if asked.after == "absent" and (before == "ended" or "idempotent" in asked.settled_by):
         return _permit(task, claim, known, asked, now)
     return Witness(WitnessStanding.IN_DOUBT, known=known, predecessor=before)
-
-
-def predecessor_of(
-    task: Task, claim: Claim, known: Effect, asked: WitnessRequest, now: datetime
-) -> Literal["ended", "may_still_act"]:
-    """Say whether the permit's execution can still act, seen by a later one that is asking."""
-    if known.generation == claim.generation and known.epoch < asked.attempt_epoch:
-        return "ended"
-    return predecessor(task, known, now)
 
 
 class Outcome(Struct, frozen=True):
@@ -200,7 +203,7 @@ def _against_verdict(task: Task, known: Effect, body: EffectBody, now: datetime)
     """
     if known.state is not EffectState.ABSENT or body.state != "applied":
         return Outcome(task, None, accepted=False, flagged=body.state == "applied")
-    if task.state not in (TaskState.OPEN, TaskState.FAILED, TaskState.UNKNOWN):
+    if task.state in (TaskState.DONE, TaskState.CANCELLED):
         return Outcome(task, None, accepted=False, flagged=True)
     doubted = msgspec.structs.replace(known, state=EffectState.IN_DOUBT, decided_by=None)
     subjects = tuple(dict.fromkeys([*task.subjects, known.name]))

@@ -3,11 +3,11 @@
 And a renewal too. Contracts: D16.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tenure.core.claim import Standing
+from tenure.core.claim import Claim, Standing
 from tenure.core.effect import (
     ATTEMPT_SUBJECT,
     EFFECT_NAME_MAX,
@@ -35,6 +35,7 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
     proofs = tx.board.proofs([presented(a.task_id, a.token) for a in asked])
     tasks = tx.board.load({a.task_id for a in asked})
     ledger = {id_: {e.name: e for e in effects} for id_, effects in tx.ledger.effects(tasks.keys()).items()}
+    earlier = _Earlier(tx, ledger)
     now = tx.now()
     answers: list[WitnessAnswer] = []
     permits: list[Effect] = []
@@ -43,7 +44,8 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
         task = changed.get(ask.task_id) or tasks.get(ask.task_id)
         standing = proofs[presented(ask.task_id, ask.token)].standing
         entries = ledger.setdefault(ask.task_id, {})
-        decided = witness(task, standing, entries.get(ask.name), ask, now)
+        known = entries.get(ask.name)
+        decided = witness(task, standing, known, earlier.of(known), ask, now)
         if decided.effect is not None and task is not None:
             entries[ask.name] = decided.effect
             permits.append(decided.effect)
@@ -54,6 +56,20 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
     save(tx, injected, changed.values())
     _renew(tx, asked, [proofs[presented(a.task_id, a.token)].standing for a in asked], tasks)
     return answers
+
+
+class _Earlier:
+    """The grants that permits in doubt belong to; looked up only where there is such a doubt."""
+
+    def __init__(self, tx: Transaction, ledger: Mapping[str, Mapping[str, Effect]]) -> None:
+        doubtful = [id_ for id_, entries in ledger.items() if any(e.is_in_doubt for e in entries.values())]
+        self._claims = tx.board.claims(doubtful) if doubtful else {}
+
+    def of(self, effect: Effect | None) -> Claim | None:
+        if effect is None:
+            return None
+        grants = self._claims.get(effect.task_id, ())
+        return next((c for c in grants if c.generation == effect.generation), None)
 
 
 def _check(asked: Sequence[WitnessRequest]) -> None:
