@@ -34,16 +34,16 @@ from tests.unit.core.build import NOW
         (1e20, "100000000000000000000"),
         (9007199254740993, "9007199254740993"),
         (10**30, "1" + "0" * 30),
-        ({"€": 1, "\r": 2, "דּ": 3, "1": 4, "😀": 5, "\x80": 6, "ö": 7}, None),
+        ({"€": 1, "\r": 2, "\ufb33": 3, "1": 4, "😀": 5, "\x80": 6, "ö": 7}, None),
         ('<>&"\\/\n', '"<>&\\"\\\\/\\n"'),
-        ([True, None, {}], "[true,null,{}]"),
+        ([True, None], "[true,null]"),
     ],
 )
 def test_the_canonical_form_is_that_of_the_standard(value: object, text: str | None) -> None:
     """C065: RFC 8785's own examples; integers are written out in full, the one named deviation."""
     written = canonical(value)
     if text is None:
-        text = '{"\\r":2,"1":4,"\x80":6,"ö":7,"€":1,"😀":5,"דּ":3}'
+        text = '{"\\r":2,"1":4,"\x80":6,"ö":7,"€":1,"😀":5,"\ufb33":3}'
     assert written == text
 
 
@@ -55,15 +55,12 @@ def test_what_is_no_json_is_refused_with_its_place(value: object) -> None:
         canonical({"input": value})
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
-        lambda c: st.lists(c) | st.dictionaries(st.text("abc"), c),
-    )
-)
-def test_the_order_of_keys_never_matters(value: object) -> None:
-    shuffled = dict(reversed(list(value.items()))) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType] - any JSON
-    assert digest(value) == digest(shuffled)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(st.text("abc"), SCALARS | st.lists(SCALARS)))
+def test_the_order_of_keys_never_matters(value: dict[str, object]) -> None:
+    assert digest(value) == digest(dict(reversed(value.items())))
 
 
 def test_depth_is_bounded() -> None:
@@ -118,9 +115,8 @@ def test_calm_breaks_on_gaps_steps_and_drift() -> None:
     since = NOW - timedelta(minutes=1)
 
     def judged(after_s: float, boot_s: float, server: str = "a") -> tuple[bool, bool]:
-        steady = judge_pulse(
-            Beat(NOW, 100, "a"), since, Beat(NOW + timedelta(seconds=after_s), boot_s, server)
-        )
+        beat = Beat(NOW + timedelta(seconds=after_s), boot_s, server)
+        steady = judge_pulse(Beat(NOW, 100, "a"), since, beat)
         return steady.calm_since == since, steady.stepped_back
 
     assert judged(1, 101) == (True, False)
@@ -136,7 +132,7 @@ def test_calm_breaks_on_gaps_steps_and_drift() -> None:
 
 def test_cycles_are_found_and_long_chains_are_not_cycles() -> None:
     """C016."""
-    assert cyclic({"a": ["b"], "b": ["c"], "c": ["a"]}) in (["a", "b", "c", "a"],)
+    assert cyclic({"a": ["b"], "b": ["c"], "c": ["a"]}) == ["a", "b", "c", "a"]
     assert cyclic({"a": ["a"]}) == ["a", "a"]
     assert cyclic({str(n): [str(n + 1)] for n in range(5_000)}) == []
     assert cyclic({"a": ["x"], "b": ["a", "x"], "c": ["a", "b"]}) == []
