@@ -3,7 +3,7 @@
 import ast
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Source:
     """One text file with its path relative to the repository."""
 
     path: str
-    text: str
+    text: str = field(repr=False)
 
     @property
     def lines(self) -> list[str]:
