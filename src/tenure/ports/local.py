@@ -1,6 +1,6 @@
 """The worker's own store: identity, inbox, attempts, effects, outbox, executors. D28, D29."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
@@ -39,6 +39,13 @@ class ExecutorRow(Struct, frozen=True):
     marker: str
 
 
+class Usage(Struct, frozen=True):
+    """What the attempts that are not final take: how many there are, and their resources in sum. C114."""
+
+    attempts: int
+    resources: Mapping[str, float]
+
+
 class Identity(Protocol):
     """The one row about this instance."""
 
@@ -67,7 +74,11 @@ class Attempts(Protocol):
     """Attempts by id; usage is counted from here, never from memory. C068 C114."""
 
     def add(self, attempts: Sequence[Attempt]) -> None:
-        """Add pending attempts, in the transaction that remembers their commands. C063."""
+        """Add pending attempts, in the transaction that remembers their commands. C063.
+
+        An attempt's epoch begins where those of earlier attempts of its task here have ended, so that an
+        older entry of the ledger is never taken for one of the execution that asks.
+        """
         ...
 
     def load(self, ids: Collection[str]) -> dict[str, Attempt]:
@@ -75,7 +86,11 @@ class Attempts(Protocol):
         ...
 
     def save(self, attempts: Sequence[Attempt]) -> None:
-        """Write attempts back; a row that is final changes only its `lease_kept`. C071."""
+        """Write attempts back; a row that is final stays what it is, but for `lease_kept` ending. C071."""
+        ...
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Note that these are decided elsewhere, so that unknown ones need not be kept any longer."""
         ...
 
     def unfinished(self) -> list[Attempt]:
@@ -84,6 +99,10 @@ class Attempts(Protocol):
 
     def leased(self) -> list[Attempt]:
         """Return the attempts whose lease is still renewed: unfinished, or final and not yet answered."""
+        ...
+
+    def usage(self) -> Usage:
+        """Count what the attempts that are not final take. C114."""
         ...
 
 
@@ -114,8 +133,12 @@ class Outbox(Protocol):
         """Mark events as confirmed, and end the leases that were kept for their answers (D15)."""
         ...
 
-    def quarantine(self, event_id: str, reason: str) -> None:
-        """Set an event aside, visibly (D8)."""
+    def quarantine(self, event_id: str, reason: str, instead: Event | None = None) -> bool:
+        """Set a pending event aside, visibly, and append the one that stands in for it (D8).
+
+        Nothing stands in for a stand-in: then False is returned, and the lease that was kept for the answer
+        ends.
+        """
         ...
 
     def counts(self) -> dict[str, int]:
@@ -136,6 +159,18 @@ class Executors(Protocol):
 
     def all(self) -> list[ExecutorRow]:
         """Return those that are remembered."""
+        ...
+
+
+class LocalUpkeep(Protocol):
+    """What keeps the store small."""
+
+    def prune(self, limit: int) -> int:
+        """Remove up to so many rows of each kind that nothing can need any more; return how many went.
+
+        Reported events, then attempts whose end was reported, with their effects, then commands that cannot
+        be offered again. What is unknown, unreported or set aside stays.
+        """
         ...
 
 
@@ -172,6 +207,11 @@ class LocalTransaction(Protocol):
         """Executor processes."""
         ...
 
+    @property
+    def upkeep(self) -> LocalUpkeep:
+        """What keeps the store small."""
+        ...
+
 
 class LocalStore(Protocol):
     """The worker's store; durable means full sync. An error at COMMIT ends the process (D28)."""
@@ -191,8 +231,16 @@ class LocalStore(Protocol):
         ...
 
     @property
-    def failed(self) -> "Future[None]":
-        """Resolves with an exception when the store takes no further writes."""
+    def failed(self) -> "Future[BaseException | None]":
+        """Resolves with the error after which the store takes no further writes; with None once closed."""
+        ...
+
+    def give_up_reserve(self) -> None:
+        """Give the reserve up, so that final states can be written although the disk is full (D28)."""
+        ...
+
+    def hold_reserve(self) -> bool:
+        """Make the reserve again if there is room for it; say whether it is there."""
         ...
 
     def close(self) -> None:

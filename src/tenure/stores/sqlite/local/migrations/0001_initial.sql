@@ -113,7 +113,9 @@ create table event (
 create index event_pending on event (position) where state = 'pending';
 create index event_reported on event (position) where state = 'reported';
 create index event_quarantined on event (position) where state = 'quarantined';
-create unique index event_unsent_checkpoint on event (attempt_id) where state = 'pending' and kind = 'checkpoint';
+create index event_attempt on event (attempt_id) where state <> 'reported';
+create unique index event_unsent_checkpoint on event (attempt_id)
+ where state = 'pending' and kind = 'checkpoint';
 
 create table executor (
     pid integer not null,
