@@ -16,18 +16,14 @@ def save(tx: Transaction, injected: Injected, tasks: Iterable[Task]) -> None:
 
     A claim that ended takes its unanswered start command with it: void in the same transaction (protocol.md).
     """
-    changed = {task.id: task for task in tasks}
-    if not changed:
-        return
-    tx.board.save(list(changed.values()))
-    _void_starts(tx, [t for t in changed.values() if t.state is not TaskState.CLAIMED])
-    for task in changed.values():
-        injected.tell(tx, f"task:{task.id}")
-    if any(t.state is TaskState.OPEN for t in changed.values()):
-        injected.tell(tx, "board")
-    settled = [t for t in changed.values() if t.state.is_settled]
-    if settled:
-        _unblock(tx, injected, settled)
+    wave = list({task.id: task for task in tasks}.values())
+    while wave:  # Bound: each wave settles tasks that were blocked, and none becomes blocked again
+        tx.board.save(wave)
+        _void_starts(tx, [t for t in wave if t.state is not TaskState.CLAIMED])
+        injected.tell(tx, *[f"task:{task.id}" for task in wave])
+        if any(t.state is TaskState.OPEN for t in wave):
+            injected.tell(tx, "board")
+        wave = _unblocked(tx, [t for t in wave if t.state.is_settled])
 
 
 def _void_starts(tx: Transaction, ended: list[Task]) -> None:
@@ -43,11 +39,11 @@ def void(row: CommandRow) -> CommandRow:
     return msgspec.structs.replace(row, state=CommandState.VOID, token=None)
 
 
-def _unblock(tx: Transaction, injected: Injected, settled: list[Task]) -> None:
-    """Open blocked tasks whose dependencies are all done, and cancel those that asked for it. C016."""
-    waiting = tx.selection.dependents([t.id for t in settled])
+def _unblocked(tx: Transaction, settled: list[Task]) -> list[Task]:
+    """Return the tasks that open because all they depend on is done, or end because they asked for that. C016."""
+    waiting = tx.selection.dependents([t.id for t in settled]) if settled else []
     if not waiting:
-        return
+        return []
     states = tx.selection.dependencies([t.id for t in waiting])
     now = tx.now()
     moved: list[Task] = []
@@ -55,9 +51,10 @@ def _unblock(tx: Transaction, injected: Injected, settled: list[Task]) -> None:
         below = states.get(task.id, {}).values()
         if all(state is TaskState.DONE for state in below):
             moved.append(task.after(TaskStep.UNBLOCK, now))
-        elif task.on_dependency_failure == "cancel" and any(
-            state in (TaskState.FAILED, TaskState.CANCELLED) for state in below
-        ):
+        elif task.on_dependency_failure == "cancel" and any(state in _NOT_DONE for state in below):
             moved.append(task.after(TaskStep.CANCEL, now))
     tx.facts.record([Fact(task_id=t.id, kind=str(t.state), at=now, body={"by": "dependency"}) for t in moved])
-    save(tx, injected, moved)
+    return moved
+
+
+_NOT_DONE = frozenset({TaskState.FAILED, TaskState.CANCELLED})

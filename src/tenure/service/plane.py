@@ -176,7 +176,7 @@ class ControlPlaneService:
         """Decide a subject that is in doubt."""
         return await self._gate.write(lambda tx: verdicts.verdict(tx, self._injected, who, task_id, given))
 
-    async def follow(self, who: Principal, task_id: str) -> AsyncIterator[TaskView]:
+    async def follow(self, who: Principal, task_id: str) -> AsyncGenerator[TaskView, None]:
         """Yield the task at once and on each change, until it is settled or the service stops."""
         wakeup = Wakeup()
         leave = self._injected.notices.subscribe(f"task:{task_id}", wakeup.setter)

@@ -19,7 +19,7 @@ from tenure.service.injected import Injected
 from tenure.service.streams import Streams
 from tenure.service.waiting import Wakeup
 
-PULSE_S = 1.0
+PULSE_S = 0.5  # Half of what D19 asks, so that one slow commit does not break calm
 SWEEP_S = 0.5
 LOOK_AGAIN_S = 1.0
 
