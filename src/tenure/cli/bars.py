@@ -1,9 +1,9 @@
-"""Progress of running tasks: live bars on a terminal, one line per change elsewhere."""
+"""Progress of running tasks: live bars on a terminal, one line per change elsewhere, JSON for programs."""
 
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from tenure.cli.output import clean
+from tenure.cli.output import Output, clean
 from tenure.core.view import TaskView
 from tenure.settings import process_environment, wants_color
 
@@ -46,31 +46,71 @@ def title(task: TaskView) -> str:
     )
 
 
-class Lines:
-    """Says each change as one line."""
-
-    def __init__(self, *, to_stderr: bool) -> None:
-        """Choose the stream."""
-        self._stream = sys.stderr if to_stderr else sys.stdout
-        self._said: dict[str, str] = {}
+class View(Protocol):
+    """Where progress is shown; used as a context."""
 
     def show(self, task: TaskView) -> None:
-        """Print the task's line if it says what its last one did not."""
-        text = words(task)
-        if self._said.get(task.id) != text:
-            self._said[task.id] = text
-            print(f"{task.id}  {clean(task.capability)}  {text}", file=self._stream, flush=True)
+        """Show the task as it is now."""
+        ...
 
     def drop(self, task_id: str) -> None:
-        """Forget a task that is not shown any more."""
-        self._said.pop(task_id, None)
+        """Show that task no more."""
+        ...
 
-    def __enter__(self) -> Self:
-        """Use as a context."""
-        return self
+    def count(self, ended: int, total: int) -> None:
+        """Show how many of many have ended."""
+        ...
+
+    def __enter__(self) -> object:
+        """Begin to show."""
+        ...
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left to end."""
+        """Leave the last picture."""
+        ...
+
+
+class Silence:
+    """Shows nothing: nobody is watching."""
+
+    def show(self, task: TaskView) -> None:
+        """Do nothing."""
+
+    def drop(self, task_id: str) -> None:
+        """Do nothing."""
+
+    def count(self, ended: int, total: int) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+
+class Lines(Silence):
+    """Prints each change of a task as one line, or as one JSON document."""
+
+    def __init__(self, out: Output) -> None:
+        """Begin with nothing said."""
+        self._out = out
+        self._said: dict[str, object] = {}
+
+    def show(self, task: TaskView) -> None:
+        """Print the task if it says what its last line did not."""
+        text = (task.revision, task.progress) if self._out.json else words(task)
+        if self._said.get(task.id) == text:
+            return
+        self._said[task.id] = text
+        if self._out.json:
+            self._out.line(task)
+        else:
+            self._out.say(f"{task.id}  {clean(task.capability)}  {text}")
+
+    def drop(self, task_id: str) -> None:
+        """Forget what was said of it."""
+        self._said.pop(task_id, None)
 
 
 class Bars:
@@ -94,6 +134,7 @@ class Bars:
             console=console,
         )
         self._rows: dict[str, TaskID] = {}
+        self._all: TaskID | None = None
 
     def show(self, task: TaskView) -> None:
         """Draw the task as it is now."""
@@ -112,6 +153,12 @@ class Bars:
         if row is not None:
             self._progress.remove_task(row)
 
+    def count(self, ended: int, total: int) -> None:
+        """Draw a bar of how many have ended."""
+        if self._all is None:
+            self._all = self._progress.add_task("all", total=total, words="")
+        self._progress.update(self._all, completed=ended, words=f"{ended} of {total} ended")
+
     def __enter__(self) -> Self:
         """Begin to draw."""
         self._progress.start()
@@ -122,10 +169,14 @@ class Bars:
         self._progress.stop()
 
 
-def progress_view(*, to_stderr: bool) -> Bars | Lines:
-    """Return bars if the stream is a terminal, else lines."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    return Bars(to_stderr=to_stderr) if stream.isatty() else Lines(to_stderr=to_stderr)
+def beside_the_answer() -> View:
+    """Return bars on standard error if a person is looking there, else nothing."""
+    return Bars(to_stderr=True) if sys.stderr.isatty() else Silence()
+
+
+def as_the_answer(out: Output) -> View:
+    """Return bars on standard output if it is a terminal, else lines."""
+    return Bars(to_stderr=False) if out.is_terminal else Lines(out)
 
 
 def _amounts(task: TaskView) -> tuple[float | None, float]:

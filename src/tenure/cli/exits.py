@@ -1,5 +1,7 @@
 """Exit codes, and what of an error is said to people: one line that says what to do."""
 
+import sys
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
@@ -12,6 +14,7 @@ from tenure.core.errors import (
     KeyConflict,
     NotFound,
     OutcomeUnknown,
+    Refused,
     StoreUnavailable,
     TenureError,
     TooLarge,
@@ -68,3 +71,22 @@ def hint(error: BaseException) -> str | None:
     if isinstance(error, DeliveryFailed):
         return "start one with `tenure server`, or set TENURE_URL to where it is"
     return None
+
+
+def say_error(error: BaseException) -> None:
+    """Print the line of an error, and its hint, to standard error."""
+    print(f"tenure: {sentence(error)}", file=sys.stderr)
+    more = hint(error)
+    if more is not None:
+        print(f"hint: {more}", file=sys.stderr)
+
+
+def one_of_many(act: Callable[[], Exit]) -> Exit:
+    """Do it; a refusal is said and ends this one only, while what ends them all goes on upwards."""
+    try:
+        return act()
+    except (Refused, OutcomeUnknown) as error:
+        if isinstance(error, Unauthenticated):
+            raise
+        say_error(error)
+        return exit_of(error)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from tenure.cli.exits import Exit, exit_of, hint, sentence
+from tenure.cli.exits import Exit, exit_of, say_error, sentence
 from tenure.core.errors import TenureError
 from tenure.settings import process_environment
 
@@ -112,17 +112,16 @@ def run(args: Sequence[str]) -> int:
     except TenureError as error:
         if "--debug" in args:
             raise
-        return _fail(exit_of(error), sentence(error), hint(error))
+        say_error(error)
+        return exit_of(error)
     except Exception as error:
         if "--debug" in args:
             raise
         return _fail(Exit.FAILED, f"{type(error).__name__}: {sentence(error)}; --debug shows where")
 
 
-def _fail(code: Exit, text: str, more: str | None = None) -> int:
+def _fail(code: Exit, text: str) -> int:
     print(f"tenure: {text}", file=sys.stderr)
-    if more is not None:
-        print(f"hint: {more}", file=sys.stderr)
     return code
 
 
