@@ -89,6 +89,17 @@ def check_depth(body: bytes) -> None:
         raise Invalid(f"the body is deeper than {BODY_DEPTH_MAX} levels")
 
 
+def refuse_unknown(body: bytes, form: type[object]) -> None:
+    """Raise `Invalid` at the first field that the form does not know."""
+    _refuse_unknown(msgspec.json.decode(body), form)
+
+
+def _refuse_unknown(content: object, form: type[object]) -> None:
+    path = unknown_field(content, form)
+    if path is not None:
+        raise _unknown(path)
+
+
 def fault(error: msgspec.ValidationError) -> Invalid:
     """Return the refusal that says which field of a message is at fault, and how."""
     found = _AT.fullmatch(str(error))
@@ -126,8 +137,8 @@ def _check_content(body: bytes, form: type[object], *, strict: bool) -> None:
     if not nul and not (strict and has_open_struct(form)):
         return
     content = msgspec.json.decode(body)
-    if strict and (path := unknown_field(content, form)) is not None:
-        raise _unknown(path)
+    if strict:
+        _refuse_unknown(content, form)
     if nul and (path := _nul(content, "")) is not None:
         raise Invalid("holds a NUL character", path=path)
 

@@ -1,10 +1,12 @@
 """What people and clients say about tasks, and what they are answered."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import Struct
 
 from tenure.core.bounds import Count
+from tenure.core.errors import Invalid
 from tenure.core.task import TaskSpec, TaskState
 from tenure.core.view import TaskView
 from tenure.wire.limits import PAGE
@@ -95,3 +97,16 @@ class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     afresh: bool = False
     revision: Count | None = None
+
+
+def in_utc(spec: TaskSpec, path: str) -> TaskSpec:
+    """Return the spec with its instants in UTC, so that the same instant is always the same content."""
+    moved: dict[str, datetime] = {}
+    for name in ("not_before", "deadline"):
+        instant: datetime | None = getattr(spec, name)
+        if instant is not None and instant.utcoffset() != timedelta(0):
+            try:
+                moved[name] = instant.astimezone(UTC)
+            except OverflowError:
+                raise Invalid("is out of range", path=f"{path}.{name}") from None
+    return msgspec.structs.replace(spec, **moved) if moved else spec
