@@ -17,6 +17,11 @@ class Kind(Struct, frozen=True):
 UNLISTED: Final = Kind("info")
 
 CATALOGUE: Final[dict[str, Kind]] = {
+    "store.unavailable": Kind("error", "the store cannot be used now; it is tried again"),
+    "store.log_blocked": Kind(
+        "warning", "the store's log grows: a reader holds an old state, or the disk is full"
+    ),
+    "store.notice_lost": Kind("error", "a notice raised an error; what it was about is saved"),
     "log.dropped": Kind("warning", "lines were dropped because the log's reader is too slow"),
 }
 
