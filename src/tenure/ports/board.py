@@ -72,7 +72,9 @@ class Board(Protocol):
     def save(self, tasks: Sequence[Task]) -> None:
         """Write tasks and their newest claims back, each guarded by the revision that it had when loaded.
 
-        A task that moves into or out of `open` or `claimed` moves in the store's live indexes with it.
+        A task that moves into or out of `open` or `claimed` moves in the store's live indexes with it. What
+        a submitter stated never changes and is not written. An earlier claim that has not ended is taken over
+        by a newer one. A lease's end that the caller left alone stays as a renewal may have moved it.
 
         Raises:
             InvariantBroken: A guard did not hold, which locks exclude.
@@ -104,7 +106,8 @@ class Wanted(Struct, frozen=True):
     """What to look for among open and due tasks. `capabilities` are (name, version) pairs that can be run.
 
     `queues` and `capabilities` None mean any. `skip` leaves out tasks that were looked at and do not fit, so
-    that they never hide those behind them (B05).
+    that they never hide those behind them (B05). `labels` leaves out tasks whose requirements they do not
+    meet, and `resources` those that need more of one than is free; None leaves that to the caller.
     """
 
     queues: Collection[str] | None
@@ -112,6 +115,8 @@ class Wanted(Struct, frozen=True):
     limit: int
     exclude_worker: str | None = None
     skip: Collection[str] = ()
+    labels: Mapping[str, str] | None = None
+    resources: Mapping[str, float] | None = None
 
 
 class TaskFilter(Struct, frozen=True):
@@ -179,7 +184,7 @@ class Upkeep(Protocol):
         ...
 
     def overdue(self, limit: int) -> list[Task]:
-        """Return unsettled tasks whose `deadline` has passed, locked."""
+        """Return tasks whose `deadline` has passed: waiting, or claimed and not asked to stop; locked."""
         ...
 
     def next_due(self) -> datetime | None:
@@ -191,7 +196,7 @@ class Upkeep(Protocol):
         ...
 
     def lower_leases(self) -> None:
-        """After the clock stepped back: lower every lease's end to at most now + its ttl (D19)."""
+        """After the clock stepped back: no lease and no registration ends later than now + its ttl (D19)."""
         ...
 
     def granted_for(self, agent: str, request_id: str) -> list[Task]:

@@ -2,7 +2,7 @@
 --
 -- Instants are whole microseconds since 1970. Text holds JSON only where its content is a user's. Every index that
 -- a claim, an acknowledgement or a report would move is partial on the live states, so that settled tasks cost
--- nothing; renewals and heartbeats touch no index at all.
+-- nothing; renewals and heartbeats touch no index at all. Each index ends with the row's number, said or not.
 
 -- Who this store is, and how often it was restored (D27). One row.
 create table meta (
@@ -62,7 +62,7 @@ create table task (
     check (generation >= 1 or state <> 'claimed')
 ) strict;
 -- Open and due: the order in which they are handed out.
-create index task_ready on task (demand, priority desc, number) where state = 'open' and waits_until is null;
+create index task_ready on task (demand, priority desc) where state = 'open' and waits_until is null;
 -- Open and not due yet.
 create index task_waiting on task (waits_until) where waits_until is not null;
 -- A deadline that still asks for a decision.
@@ -70,7 +70,7 @@ create index task_overdue on task (deadline)
     where deadline is not null
       and (state in ('blocked', 'open') or state = 'claimed' and cancel_requested = 0);
 -- What people look for among many; no step of a task that goes well moves in here.
-create index task_special on task (state, number) where state in ('blocked', 'failed', 'unknown', 'cancelled');
+create index task_special on task (state) where state in ('blocked', 'failed', 'unknown', 'cancelled');
 
 -- What no sequence of steps can do to a task, refused whatever the code decides: leave `done`, enter `blocked`.
 create trigger task_step before update of state on task
@@ -214,7 +214,7 @@ create table fact (
     answer text,
     body text
 ) strict;
-create index fact_task on fact (task_id, position);
+create index fact_task on fact (task_id);
 create unique index fact_event on fact (event_id) where event_id is not null;
 
 -- People's decisions, none of them ever changed.
@@ -231,7 +231,7 @@ create table verdict (
     note text not null,
     anyway integer not null check (anyway in (0, 1))
 ) strict;
-create index verdict_task on verdict (task_id, number);
+create index verdict_task on verdict (task_id);
 
 -- Workers, each with the number of its newest session.
 create table worker (
@@ -240,7 +240,7 @@ create table worker (
 ) strict, without rowid;
 
 create table session (
-    row integer primary key,
+    id integer primary key,
     worker_id text not null references worker (worker_id),
     number integer not null check (number >= 0),
     token_hash text not null unique,
