@@ -40,7 +40,7 @@ def void(row: CommandRow) -> CommandRow:
 
 
 def _unblocked(tx: Transaction, settled: list[Task]) -> list[Task]:
-    """Return the tasks that open because all they depend on is done, or end because they asked for that. C016."""
+    """Return the tasks that open because all they depend on is done, or that asked to end. C016."""
     waiting = tx.selection.dependents([t.id for t in settled]) if settled else []
     if not waiting:
         return []

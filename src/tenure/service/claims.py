@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tenure.core.canonical import digest_text
-from tenure.core.capability import Recovery, fits, meets
+from tenure.core.capability import Recovery
 from tenure.core.claim import ClaimEnd, Standing
 from tenure.core.claiming import Grantee, ended_lease, grant, refusal
 from tenure.core.effect import Evidence
@@ -123,12 +123,10 @@ def claim_many(tx: Transaction, injected: Injected, who: Principal, asked: Claim
         if asked.capabilities is None
         else [(o.name, o.version) for o in asked.capabilities],
         limit=asked.limit,
+        labels=asked.labels,
+        resources=asked.resources,
     )
-    found = [
-        (task, _offered_rule(asked, task))
-        for task in tx.selection.open_and_due(wanted)
-        if meets(task.requires, asked.labels) and fits(task.resources, asked.resources)
-    ]
+    found = [(task, _offered_rule(asked, task)) for task in tx.selection.open_and_due(wanted)]
     return _grant(tx, injected, asked.agent, found, asked.ttl_s, asked.request_id)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.core.canonical import digest_text
-from tenure.core.capability import Capability, fits, match_capability, meets
+from tenure.core.capability import Capability, fits, match_capability
 from tenure.core.claim import Claim
 from tenure.core.claiming import Grantee, grant, void_start
 from tenure.core.command import Ack, AckAnswer, Command, CommandKind, CommandRow, CommandState, command_digest
@@ -66,14 +66,11 @@ def dispatch(tx: Transaction, injected: Injected, connected: Collection[str]) ->
 
 
 def _choose(tx: Transaction, session: Session, credit: int) -> list[Task]:
-    """Return up to `credit` tasks that this worker can run.
-
-    What does not fit never hides what is behind it.
-    """
+    """Return up to `credit` tasks that this worker can run; what does not fit hides nothing behind it."""
     free = free_resources(session)
     chosen: list[Task] = []
     skip: list[str] = []
-    for _ in range(LOOKS_MAX):  # Bound: four pages of tasks that fit nobody's labels here
+    for _ in range(LOOKS_MAX):  # Bound: each look leaves out what no longer fits beside what was chosen
         found = tx.selection.open_and_due(
             Wanted(
                 queues=session.queues,
@@ -81,17 +78,24 @@ def _choose(tx: Transaction, session: Session, credit: int) -> list[Task]:
                 limit=credit - len(chosen),
                 exclude_worker=session.worker_id,
                 skip=skip,
+                labels=session.labels,
+                resources=free,
             )
         )
-        for task in found:
-            skip.append(task.id)
-            if meets(task.requires, session.labels) and fits(task.resources, free):
-                chosen.append(task)
-                for name, amount in task.resources.items():
-                    free[name] -= amount
+        skip.extend(task.id for task in found)
+        chosen.extend(task for task in found if _take(task, free))
         if not found or len(chosen) >= credit:
             break
     return chosen
+
+
+def _take(task: Task, free: dict[str, float]) -> bool:
+    """Take what the task needs from what is free, if it is still there."""
+    if not fits(task.resources, free):
+        return False
+    for name, amount in task.resources.items():
+        free[name] -= amount
+    return True
 
 
 def free_resources(session: Session) -> dict[str, float]:
