@@ -10,7 +10,7 @@ from tenure.core.task import TaskSpec, TaskState
 from tenure.core.verdict import Verdict, VerdictRequest
 from tests.unit.service.desk import Desk, Started
 
-DONE = {"result": 1}
+DONE: dict[str, object] = {"result": 1}
 ERROR: dict[str, object] = {"error": {"type": "X", "message": "no", "traceback": "", "retry": True}}
 
 
