@@ -21,6 +21,16 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     message: str = ""
     at: Instant | None = None
 
+    def __str__(self) -> str:
+        """Say it in words: "scale 40 % (12 of 30)"."""
+        percent = None if self.percent is None else f"{self.percent:.0f} %"
+        counts = None
+        if self.completed is not None:
+            counts = f"({self.completed} of {self.total})" if self.total else f"({self.completed})"
+        failed = f"{self.failed} failed" if self.failed else None
+        parts = (self.stage, self.stage_status, percent, counts, failed, self.message)
+        return " ".join(part for part in parts if part)
+
 
 class Checkpoint(Struct, frozen=True):
     """Where a capability can continue: a lower bound of what has happened outside.

@@ -1,7 +1,7 @@
 """The server process: listening, saying that it is ready, and leaving quickly when told to.
 
-An endless answer would keep uvicorn from leaving, for it waits for open answers. So the moment a signal comes,
-`on_exit` tells the service to end its streams; each says goodbye and returns.
+An endless answer would keep uvicorn from leaving, for it waits for open answers. So the moment a signal
+comes, `on_exit` tells the service to end its streams; each says goodbye and returns.
 """
 
 import signal
@@ -159,7 +159,7 @@ def _bind(listening: Listening) -> socket.socket:
 
 
 def _url(bound: socket.socket, listening: Listening) -> str:
-    """Return the address for people and clients; one that means every interface is shown as this machine's."""
+    """Return the address for people and clients; one that means all interfaces is shown as this machine's."""
     scheme = "https" if listening.certificate else "http"
     address: str = bound.getsockname()[0]
     if ip_address(address).is_unspecified:
