@@ -13,7 +13,7 @@ from tenure.core.errors import Invalid
 from tenure.settings import client_settings, process_environment
 
 if TYPE_CHECKING:
-    from tenure.client import Client
+    from tenure.client.client import Client
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -45,7 +45,7 @@ def _connect(_: click.Context, __: click.Parameter, url: str | None) -> Connect:
     settings = client_settings(process_environment(), url)
 
     def connect() -> "AbstractContextManager[Client]":
-        from tenure.client import Client
+        from tenure.client.client import Client
 
         return Client(settings.url, settings.token)
 

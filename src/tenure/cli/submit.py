@@ -16,7 +16,7 @@ from tenure.core.task import TaskSpec
 from tenure.settings import read_labels
 
 if TYPE_CHECKING:
-    from tenure.client import Client
+    from tenure.client.client import Client
 
 BATCH_MAX = 500  # Bound: tasks in one call; a batch is accepted as a whole or not at all
 

@@ -16,7 +16,7 @@ from tenure.core.view import TaskView
 from tenure.settings import read_labels
 
 if TYPE_CHECKING:
-    from tenure.client import Client
+    from tenure.client.client import Client
 
 LIMIT = 50
 LIMIT_MAX = 100_000  # Bound: lines of one list; more is a matter for the API's pages

@@ -12,7 +12,7 @@ from tenure.core.errors import InvariantBroken
 from tenure.core.view import TaskView
 
 if TYPE_CHECKING:
-    from tenure.client import Client
+    from tenure.client.client import Client
 
 ENDED = frozenset({"done", "failed", "cancelled", "unknown"})
 

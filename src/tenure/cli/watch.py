@@ -16,7 +16,7 @@ from tenure.core.task import TaskState
 from tenure.core.view import TaskView
 
 if TYPE_CHECKING:
-    from tenure.client import Client
+    from tenure.client.client import Client
 
 LOOK_S = 0.5
 SHOWN_MAX = 40  # Bound: bars on one screen; of a larger fleet the others come into view as these end
