@@ -68,7 +68,7 @@ def hint(error: BaseException) -> str | None:
     """Return a second line where it adds the way out."""
     if isinstance(error, Unauthenticated):
         return "set TENURE_TOKEN to a credential that the server knows, or work in the folder of its store"
-    if isinstance(error, DeliveryFailed):
+    if isinstance(error, DeliveryFailed) and error.__cause__ is not None and error.reason is None:
         return "start one with `tenure server`, or set TENURE_URL to where it is"
     return None
 

@@ -64,6 +64,13 @@ class Output:
         else:
             print("\n".join(columns([[head.upper() for head in heads], *cells])))
 
+    def fields(self, facts: Iterable[tuple[str, object]]) -> None:
+        """Print names and values below each other, leaving out what is empty."""
+        told = [(name, cell(value)) for name, value in facts if value not in (None, "", [], {})]
+        width = max((len(name) for name, _ in told), default=0)
+        for name, text in told:
+            self.say(f"{name.ljust(width)}  {text}")
+
     def console(self) -> "Console":
         """Return rich's console on standard output."""
         if self._console is None:

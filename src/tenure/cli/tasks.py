@@ -78,7 +78,7 @@ def task(out: Output, connect: Connect, id: str) -> Exit:
     if out.json:
         out.document({"task": shown, "history": history})
         return Exit.DONE
-    out.table(["", ""], [(name, value) for name, value in _facts(shown) if value not in (None, "", [])])
+    out.fields(_facts(shown))
     print_history(out, history)
     return Exit.DONE
 
