@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from tenure.core.errors import InvariantBroken, MethodNotAllowed, NotFound
 from tenure.server.api import claims, reports, service, tasks, workers
@@ -52,12 +52,19 @@ def _route(frame: Frame, endpoint: Endpoint) -> Route:
     return route
 
 
-def _not_routed(_request: Request, error: Exception) -> Response:
+def _not_routed(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise InvariantBroken("the router raised what it never raises") from error
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return _problem(to_problem(MethodNotAllowed("this address takes another method")), error.headers)
-    return _problem(to_problem(NotFound("there is nothing at this address")), None)
+    if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+        return _problem(to_problem(NotFound("there is nothing at this address")), None)
+    methods = {
+        method
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    refused = MethodNotAllowed(f"this address takes {' and '.join(sorted(methods))}")
+    return _problem(to_problem(refused), {"allow": ", ".join(sorted(methods))})
 
 
 def _bug(_request: Request, _error: Exception) -> Response:
