@@ -154,7 +154,7 @@ class Client:
         spec = TaskSpec(
             capability=capability if isinstance(capability, str) else declared.name if declared else "",
             version=declared.version if declared else None,
-            input=declared.write_input(stated) if declared else stated,
+            input=declared.signature.write(stated) if declared else stated,
             key=key,
             queue=queue,
             priority=priority,

@@ -9,26 +9,28 @@ MARK: Final = "__tenure__"
 """The attribute of a decorated function that holds its declaration."""
 
 
-@runtime_checkable
-class Declared(Protocol):
-    """A capability's declaration, as far as a submission needs it."""
+class Signed(Protocol):
+    """A capability's function as its input and its result."""
 
-    @property
-    def name(self) -> str:
-        """The capability's name."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Its version."""
-        ...
-
-    def write_input(self, arguments: Mapping[str, object]) -> dict[str, object]:
+    def write(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """Return the JSON input for arguments by name, or raise `Invalid` naming the one at fault."""
         ...
 
     def read_result(self, value: object) -> object:
         """Return a JSON result as the function's return type."""
+        ...
+
+
+@runtime_checkable
+class Declared(Protocol):
+    """A capability's declaration, as far as a submission needs it."""
+
+    name: str
+    version: str
+
+    @property
+    def signature(self) -> Signed:
+        """What it takes and returns."""
         ...
 
 

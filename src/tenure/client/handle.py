@@ -70,7 +70,7 @@ class Task(Generic[R]):
         for view in self._client.follow_until(self.id, deadline):
             if _has_ended(view):
                 found = result_of(view)
-                return cast("R", self._declared.read_result(found) if self._declared else found)
+                return cast("R", self._declared.signature.read_result(found) if self._declared else found)
         raise InvariantBroken(f"the stream of task {self.id} ended before the task did")
 
     def cancel(self) -> TaskView:
