@@ -64,6 +64,7 @@ class WorkerFlags(Struct, frozen=True):
     state: str | None = None
     worker_id: str | None = None
     labels: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     slots: int | None = None
     on_stop: str = "wait"
@@ -73,15 +74,19 @@ class WorkerFlags(Struct, frozen=True):
 
 
 class WorkerSettings(Struct, frozen=True):
-    """What `tenure worker` needs: its capabilities, its control plane, its state folder and its size."""
+    """What `tenure worker` needs: its capabilities, its control plane, its state folder and its size.
+
+    Without `slots` it has as many as there are processors for it.
+    """
 
     app: str
     client: ClientSettings
     state: Path
     worker_id: str
     labels: dict[str, str]
+    resources: dict[str, float]
     queues: list[str]
-    slots: int
+    slots: int | None
     on_stop: OnStop
     grace_s: float
     faults: str | None
@@ -145,15 +150,16 @@ def worker_settings(environment: Environment, flags: WorkerFlags) -> WorkerSetti
     _check_app(flags.app)
     worker_id = _setting_id("--id", flags.worker_id or _default_worker_id(flags.app))
     state = flags.state or environment.get("TENURE_STATE")
-    slots = flags.slots if flags.slots is not None else (os.cpu_count() or 1)
+    slots = None if flags.slots is None else _within("--slots", flags.slots, 1, SLOTS_MAX)
     return WorkerSettings(
         app=flags.app,
         client=client_settings(environment, flags.url),
         state=Path(state) if state else Path(".tenure") / worker_id,
         worker_id=worker_id,
         labels=read_labels("--label", flags.labels),
+        resources=_resources("--resource", flags.resources),
         queues=[_setting_id("--queue", queue) for queue in flags.queues] or ["default"],
-        slots=_within("--slots", slots, 1, SLOTS_MAX),
+        slots=slots,
         on_stop=_on_stop(flags.on_stop),
         grace_s=_within("--grace", flags.grace_s, 0.0, GRACE_S_MAX),
         faults=environment.get("TENURE_FAULTS") or None,
@@ -187,6 +193,20 @@ def read_labels(key: str, pairs: Iterable[str]) -> dict[str, str]:
     if len(labels) > LABELS_MAX:
         raise InvalidConfig(f"{len(labels)} labels are too many; use at most {LABELS_MAX}", path=key)
     return labels
+
+
+def _resources(key: str, pairs: Iterable[str]) -> dict[str, float]:
+    """Read NAME=AMOUNT pairs, or raise `InvalidConfig` that names the one at fault."""
+    resources: dict[str, float] = {}
+    for name, text in read_labels(key, pairs).items():
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = -1.0
+        if not 0 <= amount < float("inf"):
+            raise InvalidConfig(f"'{name}={text}' is no amount; write NAME=NUMBER, as in gpu=2", path=key)
+        resources[name] = amount
+    return resources
 
 
 def _setting_id(key: str, value: str) -> str:

@@ -179,7 +179,7 @@ def test_the_worker_has_defaults() -> None:
     assert settings.worker_id.endswith("-media")
     assert settings.state == Path(".tenure") / settings.worker_id
     assert settings.queues == ["default"]
-    assert settings.slots >= 1
+    assert settings.slots is None
     assert settings.on_stop == "wait"
 
 
@@ -189,6 +189,7 @@ def test_the_worker_reads_flags_and_environment() -> None:
         worker_id="w1",
         labels=("gpu=1", "zone=eu=1"),
         queues=("fast",),
+        resources=("gpu=2",),
         slots=3,
         on_stop="cancel",
         grace_s=0,
@@ -198,6 +199,7 @@ def test_the_worker_reads_flags_and_environment() -> None:
     assert settings.labels == {"gpu": "1", "zone": "eu=1"}
     assert (settings.queues, settings.slots, settings.on_stop, settings.grace_s) == (["fast"], 3, "cancel", 0)
     assert settings.faults == "gate"
+    assert settings.resources == {"gpu": 2.0}
     with_flag = WorkerFlags("a:b", state="here")
     assert worker_settings({"TENURE_STATE": "there"}, with_flag).state == Path("here")
 
@@ -218,6 +220,10 @@ def test_the_worker_reads_flags_and_environment() -> None:
         ("--label", WorkerFlags("a:b", labels=("gpu=" + "x" * 257,))),
         ("--label", WorkerFlags("a:b", labels=tuple(f"l{n}=1" for n in range(65)))),
         ("--queue", WorkerFlags("a:b", queues=("a b",))),
+        ("--resource", WorkerFlags("a:b", resources=("gpu",))),
+        ("--resource", WorkerFlags("a:b", resources=("gpu=many",))),
+        ("--resource", WorkerFlags("a:b", resources=("gpu=-1",))),
+        ("--resource", WorkerFlags("a:b", resources=("gpu=nan",))),
         ("--slots", WorkerFlags("a:b", slots=0)),
         ("--slots", WorkerFlags("a:b", slots=1001)),
         ("--on-stop", WorkerFlags("a:b", on_stop="leave")),

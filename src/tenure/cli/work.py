@@ -23,6 +23,13 @@ from tenure.settings import WorkerFlags, WorkerSettings, process_environment, wa
 @click.option("--id", "worker_id", metavar="ID", help="Its name.  [default: HOST-MODULE]")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="What it has; tasks may require it.")
 @click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME=N",
+    help="A count that tasks may need, as in gpu=2.",
+)
+@click.option(
     "--queue", "queues", multiple=True, metavar="QUEUE", help="Whose tasks it takes.  [default: default]"
 )
 @click.option("--slots", type=int, metavar="N", help="Attempts at once.  [default: number of processors]")
@@ -54,11 +61,11 @@ def worker(out: Output, **said: object) -> Exit:
     settings = worker_settings(environment, flags)
     from tenure.wiring.worker import run_worker
 
-    run_worker(settings, lambda: _ready(out, settings))
+    run_worker(settings, lambda slots: _ready(out, settings, slots))
     return Exit.DONE
 
 
-def _ready(out: Output, settings: WorkerSettings) -> None:
+def _ready(out: Output, settings: WorkerSettings, slots: int) -> None:
     """Say that it is registered and takes work."""
     if out.json:
         out.line(
@@ -68,9 +75,9 @@ def _ready(out: Output, settings: WorkerSettings) -> None:
                 "pid": os.getpid(),
                 "url": settings.client.url,
                 "state": str(settings.state),
-                "slots": settings.slots,
+                "slots": slots,
             }
         )
         return
     out.say(f"tenure worker {settings.worker_id} is ready for {settings.app} at {settings.client.url}")
-    out.say(f"  {settings.slots} slots, state in {settings.state}")
+    out.say(f"  {slots} slots, state in {settings.state}")
