@@ -29,7 +29,7 @@ def test_an_event_is_one_json_line() -> None:
     assert lines_of(stream) == [
         {
             "at": "2026-01-02T12:00:00Z",
-            "level": "info",
+            "level": "warning",
             "event": "lease.lost",
             "task_id": "t1",
             "generation": 3,
