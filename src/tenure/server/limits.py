@@ -83,7 +83,8 @@ async def _rest(receive: Receive, begun: bytes) -> bytes:
             size += len(parts[-1])
             if size > BODY_BYTES_MAX:
                 parts.clear()
-                await _discard(receive)
+                if message.get("more_body", False):
+                    await _discard(receive)
                 raise TooLarge(f"the body has more than {BODY_BYTES_MAX:,} bytes")
             if not message.get("more_body", False):
                 return b"".join(parts)

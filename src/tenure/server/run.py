@@ -153,7 +153,7 @@ def _bind(listening: Listening) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )
         family, kind, protocol, _, address = found[0]
-        # Why not `socket.create_server`: it leaves the protocol open, and asyncio then leaves Nagle's delay on,
+        # Why not `socket.create_server`: it leaves the protocol open, so that asyncio leaves Nagle's delay on,
         # which costs each small answer 40 ms.
         bound = socket.socket(family, kind, protocol)
     except OSError as error:

@@ -1,12 +1,16 @@
 """Reading a batch of events so that one bad event never spoils it."""
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
 from tenure.core.errors import Invalid, TenureError
 from tenure.core.event import Answer, Event, EventAnswer
-from tenure.wire.codec import check_depth, decode_answer, decode_request, refuse_unknown
+from tenure.wire.codec import check_depth, decode_answer, decode_request, fault, refuse_unknown
 from tenure.wire.events import EventName, EventsRequest, LooseEvents
+
+_LOOSE: Final = msgspec.json.Decoder(LooseEvents)
 
 
 class EventBatch(Struct, frozen=True):
@@ -42,11 +46,9 @@ def decode_events(body: bytes, *, strict: bool) -> EventBatch:
 def _one_by_one(body: bytes, *, strict: bool) -> EventBatch:
     check_depth(body)
     try:
-        loose = decode_answer(body, LooseEvents)
-    except msgspec.ValidationError:
-        # The batch itself is at fault: say how, as for any other call.
-        decode_request(body, LooseEvents, strict=False)
-        raise
+        loose = _LOOSE.decode(body)
+    except msgspec.ValidationError as error:
+        raise fault(error) from None
     if strict:
         refuse_unknown(body, LooseEvents)
     events: list[Event] = []

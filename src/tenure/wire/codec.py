@@ -17,6 +17,7 @@ from tenure.wire.limits import BODY_BYTES_MAX, BODY_DEPTH_MAX
 T = TypeVar("T")
 
 JSON_TYPE = "application/json"
+NO_JSON = "the body is no JSON in UTF-8"
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LEFT_OVER = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
@@ -47,10 +48,21 @@ def decode_request(body: bytes, form: type[T], *, strict: bool) -> T:
         if strict or b"\\u0000" in body:
             _check_content(body, form, strict=strict)
     except msgspec.ValidationError as error:
-        raise fault(error) from None
+        raise _malformed(body) or fault(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"the body is no JSON in UTF-8: {error}") from None
+        raise Malformed(f"{NO_JSON}: {error}") from None
     return message
+
+
+def _malformed(body: bytes) -> Malformed | None:
+    """Look at what a typed decoder skips or never reaches: what is no JSON at all comes first."""
+    try:
+        msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Malformed(f"{NO_JSON}: {error}")
+    return None
 
 
 def decode_answer(body: bytes, form: type[T]) -> T:
@@ -83,7 +95,7 @@ def check_depth(body: bytes) -> None:
             return
         outer = brackets.replace(b"[]", b"")
         if len(outer) == len(brackets):
-            raise Malformed("the body is no JSON in UTF-8: brackets do not match")
+            raise Malformed(f"{NO_JSON}: brackets do not match")
         brackets = outer
     if brackets:
         raise Invalid(f"the body is deeper than {BODY_DEPTH_MAX} levels")
