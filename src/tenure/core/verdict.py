@@ -16,7 +16,6 @@ from tenure.core.effect import (
     EFFECT_MACHINE,
     QUIET_S,
     Effect,
-    EffectState,
     EffectStep,
 )
 from tenure.core.errors import Blocked, NotFound, StaleRevision, Terminal
@@ -162,8 +161,3 @@ def _left(task: Task, given: VerdictRequest, now: datetime) -> Task:
         task = msgspec.structs.replace(task, ending=Ending(str(EventKind.SUCCEEDED), result=given.result))
     happened = given.verdict is Verdict.HAPPENED
     return decide_subject(task, given.subject, now, 0.0, holder_goes_on=False, take_kept=happened)
-
-
-def in_doubt_left(ledger: Sequence[Effect]) -> tuple[str, ...]:
-    """Name the effects whose outcome is still not known; they stand in the way of a plain retry."""
-    return tuple(e.name for e in ledger if e.kind == "effect" and e.state is EffectState.IN_DOUBT)
