@@ -93,10 +93,12 @@ class RemoteService:
                 return JSONResponse({"detail": str(refused)}, 422)
             spoil = self.misconduct.next_of(operation)
             if spoil is not None and spoil.lose:
-                self._remote.note("reply_lost", operation=operation)
+                self._remote.note("reply_lost", operation=operation, about=_about(body))
                 self._drop(request)
             elif spoil is not None:
-                self._remote.note("reply_delayed", operation=operation, delay_s=spoil.delay_s)
+                self._remote.note(
+                    "reply_delayed", operation=operation, about=_about(body), delay_s=spoil.delay_s
+                )
                 await anyio.sleep(spoil.delay_s)
             return JSONResponse(body, status)
 
@@ -144,6 +146,11 @@ class RemoteService:
 
     async def _journal(self, _request: Request) -> Response:
         return JSONResponse({"records": self._remote.records()})
+
+
+def _about(body: object) -> object:
+    """Return the id of what a reply tells of, if it tells of one thing."""
+    return cast("dict[str, object]", body).get("id") if isinstance(body, dict) else None
 
 
 def _found(job: object | None) -> Answer:
