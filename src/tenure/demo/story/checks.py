@@ -1,4 +1,4 @@
-"""The story's own judgement: what must be true at the end, each checked from outside of Tenure where it can be."""
+"""The story's own judgement: what must be true at the end, checked from outside of Tenure where it can be."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

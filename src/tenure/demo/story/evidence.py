@@ -53,7 +53,7 @@ def evidence_of(
         generations=task.generation,
         holders=tuple(dict.fromkeys(_holders(history))),
         executions=len(executions),
-        reused=tuple([*_continued(history), *_kept(history, last)]),
+        reused=(*_continued(history), *_kept(history, last)),
         rerun=tuple(_rerun(rule, len(executions) - 1)),
         found=tuple(dict.fromkeys(_found(history, unheard))),
         decided=tuple(_decided(history)),
@@ -85,10 +85,10 @@ def _continued(history: Iterable[HistoryLine]) -> Iterable[str]:
 
 def _position(value: object) -> str:
     """Return a checkpoint's value in words; an unknown form is shown as it is."""
-    if isinstance(value, dict) and "next_item" in value:
-        walked = cast("dict[str, object]", value)
+    walked = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    if "next_item" in walked:
         return f"{walked['next_item']} of {walked.get('items')} items"
-    return str(value)
+    return str(cast("object", value))
 
 
 def _kept(history: Iterable[HistoryLine], last: Execution) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The story's processes: one control plane, two workers, one remote service; and how they are struck and started.
+"""The story's processes: one control plane, two workers, one remote service; struck, and started again.
 
 A struck process gets SIGKILL, a worker with everything it has started. Started again, it is given the same
 state: the workers their folders, the control plane its store and its address.
@@ -22,7 +22,7 @@ SLOTS: Final = 3
 RENDER_S: Final = 1.5
 
 MISBEHAVIOUR: Final = ("lose:create:1", "delay:create:2:4", "delay:charge:1:4")
-"""The remote service's bad manners. Its client gives up after 5 s, so a late reply is one worth waiting for."""
+"""The remote service's bad manners. Its client gives up after 5 s, so a late reply is worth waiting for."""
 
 # Settings of the person who runs the story would change it.
 _NOBODYS: Final = MappingProxyType({"TENURE_STATE": "", "TENURE_FAULTS": ""})
@@ -32,7 +32,7 @@ class Fleet:
     """Everything that runs; use `Processes` around it, which leaves nothing running."""
 
     def __init__(self, folder: Path, processes: Processes) -> None:
-        """Start nothing yet; the folder gets the store, the state folders and the remote service's journal."""
+        """Start nothing yet; the folder gets the store, the state folders and the journal."""
         self.journal = folder / "remote.journal"
         self.url = ""
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What happens to the workers: each script waits for its moment, strikes, and has what it struck started again.
+"""What happens to the workers: each script waits for its moment, strikes, and starts again what it struck.
 
 A script is a generator that is asked again and again, a few times a second; `yield` means "not yet".
 """
