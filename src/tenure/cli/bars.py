@@ -17,15 +17,7 @@ def words(task: TaskView) -> str:
     progress = task.progress
     if task.state != "claimed" or progress is None:
         return state_words(task)
-    percent = None if progress.percent is None else f"{progress.percent:.0f} %"
-    counts = None
-    if progress.completed is not None:
-        counts = (
-            f"({progress.completed} of {progress.total})" if progress.total else f"({progress.completed})"
-        )
-    failed = f"{progress.failed} failed" if progress.failed else None
-    parts = (progress.stage, progress.stage_status, percent, counts, failed, progress.message)
-    return clean(" ".join(part for part in parts if part)) or state_words(task)
+    return clean(str(progress)) or state_words(task)
 
 
 def state_words(task: TaskView) -> str:
