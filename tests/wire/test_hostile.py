@@ -1,6 +1,7 @@
 """Hostile input at every endpoint of the table: the documented problem, and nothing stored."""
 
 from collections.abc import Iterator
+from typing import cast
 
 import httpx2
 import msgspec
@@ -12,7 +13,21 @@ from tenure.wire.problems import PROBLEM_TYPE, STATUS, Problem
 from tests.wire.examples import CLOSED, WITH_BODY, Json, example, path_of, token_of
 from tests.wire.served import Served, Worker
 
-WRONG = [None, True, -1, 10**30, 1.5, "", "a\x00b", "\u202e", [], {}, [[]], {"a": {}}, "x" * 5_000]
+WRONG: list[object] = [
+    None,
+    True,
+    -1,
+    10**30,
+    1.5,
+    "",
+    "a\x00b",
+    "\u202e",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    "x" * 5_000,
+]
 MALFORMED = [
     b"{",
     b"{}}",
@@ -139,8 +154,9 @@ def test_a_field_that_is_not_known_is_refused_with_its_path(sender: Sender, endp
     good = example(endpoint)
     assert sender.refused({**good, "nonsense": 1}, "invalid").errors[0].path == "nonsense"
     for name, value in good.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict) and endpoint.name != "events":
-            below = sender.refused({**good, name: [{**value[0], "nonsense": 1}]}, "invalid")
+        first = steps(steps(value).get(0))
+        if first and endpoint.name != "events":
+            below = sender.refused({**good, name: [{**first, "nonsense": 1}]}, "invalid")
             assert below.errors[0].path == f"{name}[0].nonsense"
 
 
@@ -154,23 +170,31 @@ def test_a_field_that_is_missing_is_named(sender: Sender, endpoint: Endpoint) ->
             assert sender.refused(left, "invalid").errors[0].path == field.encode_name
 
 
-def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+Path = tuple[str | int, ...]
+
+
+def places(value: object, path: Path = ()) -> Iterator[Path]:
     """Walk every place of a message."""
     if path:
         yield path
-    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, below in steps:
+    for step, below in steps(value).items():
         yield from places(below, (*path, step))
 
 
-def put(message: object, path: tuple[str | int, ...], value: object) -> object:
+def steps(value: object) -> dict[str | int, object]:
+    """Return what stands below a value, by key or by place."""
+    if isinstance(value, dict):
+        return cast("dict[str | int, object]", value)
+    return dict(enumerate(cast("list[object]", value))) if isinstance(value, list) else {}
+
+
+def put(message: object, path: Path, value: object) -> object:
     """Return a copy of a message with another value at one place."""
     if not path:
         return value
-    step, *rest = path
-    copy = message.copy() if isinstance(message, dict | list) else message
-    copy[step] = put(copy[step], tuple(rest), value)  # pyright: ignore[reportIndexIssue] - the path fits
-    return copy
+    below = steps(message)
+    below = {**below, path[0]: put(below[path[0]], path[1:], value)}
+    return below if isinstance(message, dict) else list(below.values())
 
 
 @named(WITH_BODY)

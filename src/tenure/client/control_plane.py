@@ -18,6 +18,7 @@ from tenure.wire.workers import HeartbeatRequest, HeldAnswer
 
 A = TypeVar("A")
 
+BEAT_S_MIN: Final = 0.1
 BEAT_S_MAX: Final = 10.0
 """Bound: one heartbeat; shorter than the time between two, so that none waits for the one before."""
 
@@ -56,7 +57,7 @@ class HttpControlPlane:
             HeartbeatAnswer,
             token=session,
             request=HeartbeatRequest(ttl_s, room, usage, list(leases)),
-            timeout_s=min(ttl_s / 4, BEAT_S_MAX),
+            timeout_s=min(max(ttl_s / 4, BEAT_S_MIN), BEAT_S_MAX),
             worker_id=worker_id,
         )
         _same_number("heartbeat", leases, answer.leases)
