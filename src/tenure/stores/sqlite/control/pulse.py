@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tenure.core.instants import from_micros, to_micros
+from tenure.ports.ids import Ids
 from tenure.ports.pulse import Pulse
 from tenure.stores.sqlite.database import Database
 from tenure.stores.sqlite.statements import Statement, load_statements
@@ -50,16 +51,13 @@ class SqlitePulse:
         """Return the store's epoch; a restored store has a higher one."""
         return int(self._database.rows(SQL.meta_read)[0][1])
 
-    def store_id(self) -> str:
-        """Return the identity that the store was given when it was made."""
-        return str(self._database.rows(SQL.meta_read)[0][0])
-
     def now(self) -> datetime:
         """Return the store's present instant."""
         return from_micros(self._database.rows(SQL.clock_read)[0][0])
 
 
-def create_identity(database: Database, store_id: str) -> None:
-    """Give a new store its identity; one that has it keeps it, and then nothing is written."""
+def ensure_identity(database: Database, ids: Ids) -> str:
+    """Return the store's identity; a new store gets one, and one that has it is not written."""
     if not database.rows(SQL.meta_read):
-        database.rows(SQL.meta_create, store_id=store_id)
+        database.rows(SQL.meta_create, store_id=ids.new_id())
+    return str(database.rows(SQL.meta_read)[0][0])

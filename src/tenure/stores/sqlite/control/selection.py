@@ -78,7 +78,7 @@ class SqliteSelection:
             resources=None if wanted.resources is None else json_text(wanted.resources),
             skip=json_text(list(wanted.skip)),
             exclude_worker=wanted.exclude_worker,
-            limit=wanted.limit,
+            limit=max(wanted.limit, 0),
         )
         return self._board.in_order([row[0] for row in rows])
 
@@ -111,7 +111,7 @@ class SqliteSelection:
             "capability": wanted.capability,
             "queue": wanted.queue,
             "queues": _list(wanted.queues_allowed),
-            "limit": wanted.limit,
+            "limit": max(wanted.limit, 0),
         }
         if wanted.label is not None:
             label, value = wanted.label

@@ -9,7 +9,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.ids import Ids
 from tenure.ports.store import Transaction
 from tenure.stores.sqlite.connection import StoreKind, open_reading, open_writing
-from tenure.stores.sqlite.control.pulse import create_identity
+from tenure.stores.sqlite.control.pulse import ensure_identity
 from tenure.stores.sqlite.control.transaction import SqliteTransaction
 from tenure.stores.sqlite.database import Database
 from tenure.stores.sqlite.migrations import load_migrations, migrate
@@ -83,26 +83,20 @@ def open_control_store(
         InvalidConfig: The file is another program's, another kind's or a newer release's.
         StoreUnavailable: The file is damaged, busy or cannot be read; it was left as it is.
     """
-
-    def open_for_writing() -> Database:
-        database = open_writing(path, StoreKind.CONTROL_PLANE, wall=clock.wall, newest=len(MIGRATIONS))
+    database = open_writing(path, StoreKind.CONTROL_PLANE, wall=clock.wall, newest=len(MIGRATIONS))
+    try:
         migrate(database, MIGRATIONS)
-        create_identity(database, ids.new_id())
-        return database
+        store_id = ensure_identity(database, ids)
+    except BaseException:
+        database.close()
+        raise
 
     def open_for_reading() -> Database:
         return open_reading(path, StoreKind.CONTROL_PLANE, wall=clock.wall, newest=len(MIGRATIONS))
 
-    writer = Writer(
-        open_for_writing,
-        SqliteTransaction,
-        space=Space(path.absolute().parent),
-        warn=warn,
-        name="control-writer",
+    space = Space(path.absolute().parent)
+    writer = Writer(lambda: database, SqliteTransaction, space=space, warn=warn, name="control-writer")
+    readers = Readers(
+        open_for_reading, lambda looking: SqliteTransaction(looking, None), name="control-reader"
     )
-    readers = Readers(open_for_reading, lambda database: SqliteTransaction(database, None))
-    return SqliteControlStore(writer, readers, writer.submit(_store_id).result())
-
-
-def _store_id(transaction: SqliteTransaction) -> str:
-    return transaction.pulse.store_id()
+    return SqliteControlStore(writer, readers, store_id)

@@ -168,12 +168,12 @@ select task.id, dependency.depends_on, below.state
     on below.id = dependency.depends_on;
 
 -- name: page_all
--- A page of all tasks, newest first.
+-- A page of all tasks, newest first; beyond a task that is gone there is none.
 select task.id
   from task
  cross join demand
     on demand.number = task.demand
- where task.number < coalesce((select cursor.number from task as cursor where cursor.id = :before), 1 << 62)
+ where task.number < iif(:before is null, 1 << 62, (select cursor.number from task as cursor where cursor.id = :before))
    and (:state is null or task.state = :state)
    and (:capability is null or demand.capability = :capability)
    and (:queue is null or demand.queue = :queue)
@@ -189,7 +189,7 @@ select task.id
     on demand.number = task.demand
  where task.state = :state
    and task.state in ('blocked', 'failed', 'unknown', 'cancelled')
-   and task.number < coalesce((select cursor.number from task as cursor where cursor.id = :before), 1 << 62)
+   and task.number < iif(:before is null, 1 << 62, (select cursor.number from task as cursor where cursor.id = :before))
    and (:capability is null or demand.capability = :capability)
    and (:queue is null or demand.queue = :queue)
    and (:queues is null or demand.queue in (select value from json_each(:queues)))
@@ -206,7 +206,7 @@ select task.id
     on demand.number = task.demand
  where claim.ended is null
    and task.state = 'claimed'
-   and claim.task < coalesce((select cursor.number from task as cursor where cursor.id = :before), 1 << 62)
+   and claim.task < iif(:before is null, 1 << 62, (select cursor.number from task as cursor where cursor.id = :before))
    and (:capability is null or demand.capability = :capability)
    and (:queue is null or demand.queue = :queue)
    and (:queues is null or demand.queue in (select value from json_each(:queues)))
@@ -223,7 +223,7 @@ select task.id
     on demand.number = task.demand
  where task_label.key = :label
    and task_label.value = :value
-   and task_label.task < coalesce((select cursor.number from task as cursor where cursor.id = :before), 1 << 62)
+   and task_label.task < iif(:before is null, 1 << 62, (select cursor.number from task as cursor where cursor.id = :before))
    and (:state is null or task.state = :state)
    and (:capability is null or demand.capability = :capability)
    and (:queue is null or demand.queue = :queue)
