@@ -32,7 +32,7 @@ demo: setup  ## the main story: real work, killed again and again, then its evid
 	@$(BIN)/tenure demo $(ARGS)
 
 bench: setup  ## measure this machine; figures and how they were made
-	@$(BIN)/python bench/run.py $(ARGS)
+	@$(BIN)/python -m bench.run $(ARGS)
 
 crash: setup  ## the whole kill matrix with its report
 	@$(BIN)/python -m tests.crash.matrix $(ARGS)

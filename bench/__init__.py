@@ -1,0 +1,1 @@
+"""Measures this installation: `python -m bench.run`, or `make bench`."""
