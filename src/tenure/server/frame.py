@@ -113,6 +113,8 @@ class AnswerApp:
             await frame.refuse(send, error)
             return
         await frame.answer(send, endpoint.status, body, [_JSON])
+        if endpoint.by_worker:
+            frame.service.answered(endpoint.name)
 
 
 def is_bug(error: TenureError) -> bool:

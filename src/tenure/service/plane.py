@@ -89,6 +89,10 @@ class ControlPlaneService:
         """Return the store's epoch and the number of the last durable fact that was seen here (D27)."""
         return self._gate.epoch, self._gate.position
 
+    def answered(self, call: str) -> None:
+        """Note that the answer to a worker's call is on its way; only the crash suite looks."""
+        self._faults.reach(FaultPoint.ANSWER_SENT, call)
+
     async def ready(self) -> None:
         """Return if the store answers, else raise `StoreUnavailable`."""
         await self._gate.read(lambda tx: tx.pulse.epoch())
