@@ -212,6 +212,7 @@ class ControlPlaneService:
         """Grant tasks as soon as there are some, waiting at most so long; say how long it waited."""
         wakeup = Wakeup()
         leave = self._injected.notices.subscribe("board", wakeup.setter)
+        self._followers.add(wakeup)  # So that shutdown ends the wait
         started = anyio.current_time()
         try:
             while True:
@@ -221,6 +222,7 @@ class ControlPlaneService:
                     return granted, waited
                 await wakeup.wait(min(1.0, wait_s - waited))
         finally:
+            self._followers.discard(wakeup)
             leave()
 
     async def recover(self, who: Principal, asked: claims.ClaimMany) -> list[claims.GrantedClaim]:
