@@ -1,15 +1,20 @@
 """Every error as a problem document and back, and what answers of strangers mean; B32, C084."""
 
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from tenure.client.control_plane import HttpControlPlane
+from tenure.client.exchange import CERTIFICATE
 from tenure.core import errors
 from tenure.core.command import Ack
 from tenure.core.errors import DeliveryFailed, TenureError
@@ -202,3 +207,51 @@ async def test_no_credential_follows_a_redirect(served: Served) -> None:
         with pytest.raises(DeliveryFailed):
             await plane.acknowledge("w", "tnr_s_x", 0, [Ack("c")])
         await plane.aclose()
+
+
+@contextmanager
+def untrusted(folder: Path) -> Generator[str]:
+    """Listen with a certificate that nobody has signed but itself."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=127.0.0.1",
+    ]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(BOUND_S)
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            connection.settimeout(BOUND_S)
+            with connection, suppress(OSError), context.wrap_socket(connection, server_side=True):
+                pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            thread.join(BOUND_S)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+async def test_a_certificate_that_is_not_trusted_is_said_and_keeps_everything(tmp_path: Path) -> None:
+    """B32: somebody has to mend it, and nothing is lost meanwhile."""
+    with untrusted(tmp_path) as url:
+        plane = HttpControlPlane(url, "tnr_k_x")
+        with pytest.raises(DeliveryFailed, match=r"certificate of .* is not trusted") as failed:
+            await plane.acknowledge("w", "tnr_s_x", 0, [Ack("c")])
+        await plane.aclose()
+    assert failed.value.reason == CERTIFICATE

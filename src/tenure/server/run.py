@@ -11,7 +11,6 @@ from asyncio import AbstractEventLoop, Event, get_running_loop
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -33,12 +32,10 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Listening(Struct, frozen=True):
-    """Where to listen. Port 0 takes a free one; with certificate and key it speaks TLS."""
+    """Where to listen; port 0 takes a free one."""
 
     host: str = "127.0.0.1"
     port: int = 7411
-    certificate: Path | None = None
-    key: Path | None = None
 
 
 class HttpServer(uvicorn.Server):
@@ -63,7 +60,7 @@ class HttpServer(uvicorn.Server):
         Raises:
             InvalidConfig: The address cannot be used.
         """
-        super().__init__(_config(app, listening))
+        super().__init__(_config(app))
         self._socket = _bind(listening)
         self.url = _url(self._socket, listening)
         self._on_ready = on_ready
@@ -128,7 +125,7 @@ class HttpServer(uvicorn.Server):
             self._on_exit()
 
 
-def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
+def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
@@ -141,8 +138,6 @@ def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
         backlog=BACKLOG,
         timeout_keep_alive=KEPT_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
-        ssl_certfile=str(listening.certificate) if listening.certificate else None,
-        ssl_keyfile=str(listening.key) if listening.key else None,
     )
 
 
@@ -153,7 +148,7 @@ def _bind(listening: Listening) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )
         family, kind, protocol, _, address = found[0]
-        # Why not `socket.create_server`: it leaves the protocol open, so that asyncio leaves Nagle's delay on,
+        # Why not `socket.create_server`: it leaves the protocol open, so asyncio leaves Nagle's delay on,
         # which costs each small answer 40 ms.
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
@@ -175,11 +170,10 @@ def _refused(listening: Listening, error: OSError) -> InvalidConfig:
 
 def _url(bound: socket.socket, listening: Listening) -> str:
     """Return the address for people and clients; one that means all interfaces is shown as this machine's."""
-    scheme = "https" if listening.certificate else "http"
     address: str = bound.getsockname()[0]
     if ip_address(address).is_unspecified:
         host = "::1" if ":" in address else "127.0.0.1"
     else:
         host = listening.host
     shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}:{bound.getsockname()[1]}"
+    return f"http://{shown}:{bound.getsockname()[1]}"
