@@ -1,6 +1,6 @@
 """What a column holds for what Python has: instants as microseconds, JSON as text, and null for nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -21,8 +21,13 @@ def json_text(value: object) -> str:
 
 
 def json_or_null(value: object) -> str | None:
-    """Return a value as JSON, or null for None and for what is empty."""
-    return None if value is None or value in ({}, (), []) else _ENCODER.encode(value).decode()
+    """Return a value as JSON, or null for None; what is empty is a value."""
+    return None if value is None else _ENCODER.encode(value).decode()
+
+
+def json_if_any(values: Collection[object]) -> str | None:
+    """Return what a collection holds as JSON, or null if it is empty."""
+    return _ENCODER.encode(values).decode() if values else None
 
 
 def same_text(value: object) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tenure.core.command import CommandKind, CommandRow, CommandState
 from tenure.core.errors import InvariantBroken
 from tenure.core.instants import from_micros, to_micros
-from tenure.stores.sqlite.control.columns import instant_or_none, json_or_null, json_text, micros
+from tenure.stores.sqlite.control.columns import instant_or_none, json_if_any, json_text, micros
 from tenure.stores.sqlite.control.rows import CONTENT
 from tenure.stores.sqlite.database import Database, Row, Value
 from tenure.stores.sqlite.statements import Statement, load_statements
@@ -85,7 +85,7 @@ def _values(row: CommandRow) -> tuple[Value, ...]:
         row.token,
         micros(row.offered_at),
         row.reason,
-        json_or_null(row.body),
+        json_if_any(row.body),
     )
 
 

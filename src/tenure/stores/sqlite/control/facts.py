@@ -9,7 +9,7 @@ from tenure.core.effect import Effect, EffectState, SettledBy
 from tenure.core.event import Answer
 from tenure.core.instants import from_micros, to_micros
 from tenure.ports.facts import Fact
-from tenure.stores.sqlite.control.columns import JsonColumn, json_or_null, json_text
+from tenure.stores.sqlite.control.columns import JsonColumn, json_if_any, json_or_null, json_text
 from tenure.stores.sqlite.control.rows import ANYTHING, CONTENT
 from tenure.stores.sqlite.database import Database, Row, Value
 from tenure.stores.sqlite.statements import Statement, load_statements
@@ -130,7 +130,7 @@ def _fact_values(fact: Fact) -> tuple[Value, ...]:
         fact.attempt_epoch,
         fact.sequence,
         fact.answer,
-        json_or_null(fact.body),
+        json_if_any(fact.body),
     )
 
 
@@ -165,7 +165,7 @@ def _effect_values(effect: Effect) -> tuple[Value, ...]:
         to_micros(effect.witnessed_at),
         effect.kind,
         json_or_null(effect.params),
-        json_or_null(effect.settled_by),
+        json_if_any(effect.settled_by),
         effect.after,
         json_or_null(effect.result),
         effect.decided_by,

@@ -16,6 +16,7 @@ from tenure.ports.board import NewTask
 from tenure.stores.sqlite.control.columns import (
     JsonColumn,
     instant_or_none,
+    json_if_any,
     json_or_null,
     json_text,
     micros,
@@ -81,7 +82,7 @@ def new_task_values(number: int, demand: int, new: NewTask) -> tuple[Value, ...]
         micros(task.started_at),
         micros(task.finished_at),
         None if policy == USUAL else json_text(policy),
-        json_or_null(task.resources),
+        json_if_any(task.resources),
         *_story(task),
     )
 
@@ -109,10 +110,10 @@ def task_values(number: int, loaded_revision: int, task: Task) -> tuple[Value, .
 
 def _story(task: Task) -> tuple[Value, ...]:
     return (
-        json_text(task.subjects) if task.subjects else None,
-        None if task.ending is None else json_text(task.ending),
-        None if task.error is None else json_text(task.error),
-        None if task.result is None else json_text(task.result),
+        json_if_any(task.subjects),
+        json_or_null(task.ending),
+        json_or_null(task.error),
+        json_or_null(task.result),
     )
 
 
