@@ -24,14 +24,13 @@ class LoopWaiting:
     def __init__(self, running: Running) -> None:
         """Serve one execution."""
         self._running = running
-        self._loop = asyncio.get_running_loop()
         self._effects: set[asyncio.Task[None]] = set()
 
     async def perform(self, effect: Effect) -> object:
         """Perform an effect in a task of its own, so that a cancellation waits until it is saved."""
         outcome: Reply[object] = Reply()
         interrupted = asyncio.Event()
-        task = self._loop.create_task(self._perform(effect, outcome, interrupted))
+        task = asyncio.get_running_loop().create_task(self._perform(effect, outcome, interrupted))
         self._effects.add(task)
         cancelled: asyncio.CancelledError | None = None
         with CancelScope(shield=True):  # anyio would cancel again at every turn of the loop
@@ -104,7 +103,7 @@ class LoopWaiting:
         """Call the author's function; after its timeout it is cancelled and, on a thread, left behind."""
         reply: Reply[object] = Reply()
         late = f"{call.what} has not returned within {call.timeout_s:g} s"
-        task = self._loop.create_task(self._settle(reply, call))
+        task = asyncio.get_running_loop().create_task(self._settle(reply, call))
         done, _ = await asyncio.wait({task}, timeout=call.timeout_s)
         if not done:
             task.cancel(late)
@@ -143,8 +142,9 @@ class LoopWaiting:
         return saved(self._running, reply)
 
     async def _done(self, reply: Reply[T]) -> None:
-        woken: asyncio.Future[None] = self._loop.create_future()
-        reply.when_done(lambda: self._loop.call_soon_threadsafe(_wake, woken))
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        reply.when_done(lambda: loop.call_soon_threadsafe(_wake, woken))
         await woken
 
 
