@@ -5,6 +5,7 @@ A flag wins over the environment. A server leaves two private files beside its s
 `TENURE_TOKEN` says anything. So no credential ever goes to an address that it was not meant for.
 """
 
+import math
 import os
 import re
 import socket
@@ -76,7 +77,8 @@ class WorkerFlags(Struct, frozen=True):
 class WorkerSettings(Struct, frozen=True):
     """What `tenure worker` needs: its capabilities, its control plane, its state folder and its size.
 
-    Without `slots` it has as many as there are processors for it.
+    Without `slots` it has as many as there are processors for it; without `grace_s` a stop waits for as long
+    as it takes.
     """
 
     app: str
@@ -88,7 +90,7 @@ class WorkerSettings(Struct, frozen=True):
     queues: list[str]
     slots: int | None
     on_stop: OnStop
-    grace_s: float
+    grace_s: float | None
     faults: str | None
     json: bool = False
     color: bool = False
@@ -161,7 +163,7 @@ def worker_settings(environment: Environment, flags: WorkerFlags) -> WorkerSetti
         queues=[_setting_id("--queue", queue) for queue in flags.queues] or ["default"],
         slots=slots,
         on_stop=_on_stop(flags.on_stop),
-        grace_s=_within("--grace", flags.grace_s, 0.0, GRACE_S_MAX),
+        grace_s=None if flags.grace_s == math.inf else _within("--grace", flags.grace_s, 0.0, GRACE_S_MAX),
         faults=environment.get("TENURE_FAULTS") or None,
         json=flags.json,
         color=flags.color,

@@ -238,6 +238,10 @@ def test_a_wrong_setting_of_the_worker_is_named(key: str, flags: WorkerFlags) ->
     assert refused.value.path == key
 
 
+def test_a_stop_may_wait_for_as_long_as_it_takes() -> None:
+    assert worker_settings({}, WorkerFlags("a:b", grace_s=float("inf"))).grace_s is None
+
+
 def test_detach_is_refused_with_the_reason() -> None:
     with pytest.raises(InvalidConfig, match="detach is for programs"):
         worker_settings({}, WorkerFlags("a:b", on_stop="detach"))

@@ -8,7 +8,7 @@ import msgspec
 
 from tenure.cli.exits import Exit
 from tenure.cli.options import for_programs
-from tenure.cli.output import Output
+from tenure.cli.output import Output, clean, note
 from tenure.settings import WorkerFlags, WorkerSettings, process_environment, wants_color, worker_settings
 
 
@@ -47,7 +47,7 @@ from tenure.settings import WorkerFlags, WorkerSettings, process_environment, wa
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long what is cancelled may take.",
+    help="How long SIGTERM waits for what runs before it is cancelled; inf: as long as it takes.",
 )
 @for_programs
 def worker(out: Output, **said: object) -> Exit:
@@ -61,8 +61,10 @@ def worker(out: Output, **said: object) -> Exit:
     settings = worker_settings(environment, flags)
     from tenure.wiring.worker import run_worker
 
-    run_worker(settings, lambda slots: _ready(out, settings, slots))
-    return Exit.DONE
+    ended = run_worker(settings, lambda slots: _ready(out, settings, slots))
+    if ended.exit_code:
+        note(f"tenure: {clean(ended.text)}")
+    return Exit(ended.exit_code)
 
 
 def _ready(out: Output, settings: WorkerSettings, slots: int) -> None:

@@ -1,17 +1,19 @@
 """Running a process's async side, so that what ends it is one error and not a group of them."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import cast
+from typing import TypeVar, cast
 
 import anyio
 
 from tenure.core.errors import TenureError
 
+T = TypeVar("T")
 
-def run_process(main: Callable[[], Awaitable[None]]) -> None:
+
+def run_process(main: Callable[[], Awaitable[T]]) -> T:
     """Run until it ends; of several errors at once the one that Tenure raised on purpose is told."""
     try:
-        anyio.run(main)
+        return anyio.run(main)
     except BaseExceptionGroup as group:
         raise _telling(group) from group
 
