@@ -1,0 +1,1 @@
+"""Short examples for users; each is run by a test."""
