@@ -176,6 +176,20 @@ def test_a_lease_that_was_made_shorter_is_found_in_time(bench: Bench) -> None:
     assert leases_ended(bench) == ["a"]
 
 
+def test_a_lease_that_a_decision_made_shorter_is_found_in_time(bench: Bench) -> None:
+    bench.add(spec("a"))
+    bench.claim("a", ttl_s=1_000.0)
+
+    def shorten(task: Task) -> Task:
+        assert task.claim is not None
+        claim = msgspec.structs.replace(task.claim, until=after(START, 2.0), ttl_s=2.0)
+        return task.changed(START, claim=claim)
+
+    bench.change("a", shorten)
+    bench.clock.advance(2.0)
+    assert leases_ended(bench) == ["a"]
+
+
 def test_only_claimed_tasks_have_leases_that_end(bench: Bench) -> None:
     bench.add(spec("a"), spec("b"), spec("c"))
     bench.claim("a", "b", "c", ttl_s=1.0)
