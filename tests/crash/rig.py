@@ -1,6 +1,7 @@
 """One control plane behind a proxy, and workers with their state folders: all of them real processes."""
 
 import os
+import select
 import shutil
 import signal
 import sys
@@ -154,15 +155,28 @@ class Rig:
         self.workers[name].kill()
         self.kills += 1
 
-    def kill_executors(self, name: str) -> int:
-        """`kill -9` every executor of a worker, and return how many there were once all are dead."""
-        executors = self.workers[name].children()
-        for executor in executors:
-            os.kill(executor.pid, signal.SIGKILL)
-        # The supervisor may stand at a fault point and not reap them, so a zombie is as dead as it gets.
-        until(lambda: all(_is_dead(executor) for executor in executors), "executors to die", _DEAD_S)
-        self.kills += len(executors)
-        return len(executors)
+    def kill_executors(self, name: str, *, reaped: bool = False) -> int:
+        """`kill -9` every executor of a worker, and return how many there were once all are dead.
+
+        With `reaped` their supervisor has noticed, too; one that stands at a fault point cannot.
+        """
+        pids = [child.pid for child in self.workers[name].children()]
+        held = [os.pidfd_open(pid) for pid in pids]
+        try:
+            for executor in held:
+                signal.pidfd_send_signal(executor, signal.SIGKILL)
+            for executor in held:
+                # Dead with its last thread: the supervisor may stand at a point and not reap it, and a leader
+                # that is a zombie already may have threads that still hold its end of the line.
+                if not select.select([executor], [], [], _DEAD_S)[0]:
+                    raise TimeoutError(f"an executor of {name} has not died in {_DEAD_S:g} s")
+        finally:
+            for executor in held:
+                os.close(executor)
+        self.kills += len(held)
+        if reaped:
+            until(lambda: not any(map(psutil.pid_exists, pids)), f"{name} to notice", _DEAD_S)
+        return len(held)
 
     # Tasks.
 
@@ -251,13 +265,6 @@ class Rig:
         self.close()
         if error is not None:
             error.add_note(self.processes.report())
-
-
-def _is_dead(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def _shown(seen: list[TaskView]) -> str:
