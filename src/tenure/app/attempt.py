@@ -25,7 +25,7 @@ from tenure.app.reply import Reply
 from tenure.app.running import ASKED, Running
 from tenure.app.values import from_json, to_json
 from tenure.core.checkpoint import Progress, check_progress
-from tenure.core.errors import Invalid, LeaseLost
+from tenure.core.errors import Invalid, LeaseLost, Unavailable
 from tenure.core.execution import Saved
 
 R = TypeVar("R")
@@ -318,8 +318,11 @@ class AsyncAttempt(_Facts):
             await self._waiting.sleep(pause_s)
 
     async def _saved(self, reply: Reply[T]) -> T:
-        await self._waiting.answer(reply)
-        return saved(self._running, reply)
+        try:
+            return await self._waiting.answer(reply)
+        except Unavailable as error:
+            self._running.broken = error
+            raise
 
 
 def _read_back(result: object, kind: type[R] | None) -> R:

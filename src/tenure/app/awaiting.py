@@ -1,6 +1,7 @@
 """Carries out the effect protocol on an event loop, for async functions."""
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar, cast
@@ -95,7 +96,7 @@ class LoopWaiting:
                     desk.hold_lease(attempt_id, action.seconds)
                 )
             case Pause():
-                return not await _is_set(interrupted, action.seconds)
+                return not (self._running.is_cancelled or await _is_set(interrupted, action.seconds))
             case Call():
                 return await self._call(action)
 
@@ -144,7 +145,12 @@ class LoopWaiting:
     async def _done(self, reply: Reply[T]) -> None:
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
-        reply.when_done(lambda: loop.call_soon_threadsafe(_wake, woken))
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(_wake, woken)
+
+        reply.when_done(wake)
         await woken
 
 

@@ -85,30 +85,26 @@ def _checked(plain: object, what: str) -> object:
             "keep the content in a file or an object store and return where it is"
         )
     # With fewer opening brackets than levels are allowed, no value is too deep.
-    if "\\u0000" in text or text.count("[") + text.count("{") > DEPTH_MAX:
-        _check_rest(plain, what, 0)
+    suspect = "\\u0000" in text or text.count("[") + text.count("{") > DEPTH_MAX
+    if suspect and _is_doubtful(plain, 0):
+        canonical(plain, what)
     return plain
 
 
-def _check_rest(plain: object, what: str, depth: int) -> None:
-    """Look for NUL and for depth where the text left a doubt; `canonical` then names the place."""
+def _is_doubtful(plain: object, depth: int) -> bool:
+    """Say whether it holds a NUL or is about as deep as allowed; `canonical` then decides."""
+    if isinstance(plain, str):
+        return "\x00" in plain
     if isinstance(plain, dict):
         members = cast("dict[str, object]", plain)
-        for key in members:
-            if "\x00" in key:
-                canonical(members, what)
+        if any("\x00" in key for key in members):
+            return True
         children = members.values()
     elif isinstance(plain, list):
         children = cast("list[object]", plain)
-    elif isinstance(plain, str) and "\x00" in plain:
-        canonical(plain, what)
-        return
     else:
-        return
-    if depth > DEPTH_MAX:
-        raise Invalid(f"deeper than {DEPTH_MAX} levels", path=what)
-    for child in children:
-        _check_rest(child, what, depth + 1)
+        return False
+    return depth >= DEPTH_MAX or any(_is_doubtful(child, depth + 1) for child in children)
 
 
 def _reason(error: Exception) -> str:
