@@ -92,7 +92,7 @@ class Desk:
             "slots": 4,
             "room": 4,
         }
-        asked = RegisterRequest(**(stated | fields))  # pyright: ignore[reportArgumentType] - any field
+        asked = RegisterRequest(**(stated | fields))  # pyright: ignore[reportArgumentType] - a builder takes any field
         registration = self.run(lambda tx: sessions.register(tx, self.injected, LOCAL, asked))
         self.tokens[worker] = registration.token
         return registration
@@ -113,7 +113,7 @@ class Desk:
         return next(c for c in self.dispatch(worker)[worker] if task_id in ("", c.task_id))
 
     def ack(self, command: Started, worker: str = "w1", **fields: object) -> AckAnswer:
-        ack = Ack(command.command_id, **fields)  # pyright: ignore[reportArgumentType] - any field
+        ack = Ack(command.command_id, **fields)  # pyright: ignore[reportArgumentType] - a builder takes any field
         token = self.tokens[worker]
         return self.run(lambda tx: dispatch.acknowledge(tx, self.injected, worker, token, 4, [ack]))[0]
 
@@ -140,7 +140,7 @@ class Desk:
             "at": self.clock.wall(),
             "body": body,
         }
-        return Event(**(stated | fields))  # pyright: ignore[reportArgumentType] - any field
+        return Event(**(stated | fields))  # pyright: ignore[reportArgumentType] - a builder takes any field
 
     def report(self, *events: Event) -> list[EventAnswer]:
         return self.run(lambda tx: reports.report(tx, self.injected, events))
@@ -157,7 +157,7 @@ class Desk:
             "request_id": f"r-{name}",
             "digest": "d",
         }
-        ask = WitnessRequest(**(stated | fields))  # pyright: ignore[reportArgumentType] - any field
+        ask = WitnessRequest(**(stated | fields))  # pyright: ignore[reportArgumentType] - a builder takes any field
         return self.run(lambda tx: effects.witness_many(tx, self.injected, [ask]))[0]
 
     def sweep(self, *workers: str) -> dict[str, list[Started]]:
