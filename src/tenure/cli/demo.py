@@ -79,14 +79,14 @@ def _print_evidence(out: Output, evidence: "list[Evidence]") -> None:
         out.line({"event": "evidence", "evidence": evidence})
         return
     out.say("")
-    heads = ["task", "state", "generations", "executions", "re-used", "re-run", "found", "decided"]
+    heads = ["task", "state", "generations", "losses", "re-used", "re-run", "found", "decided"]
     out.table(heads, [_row(one) for one in evidence])
     out.say("")
 
 
 def _row(one: "Evidence") -> list[object]:
     words = ("; ".join(part) for part in (one.reused, one.rerun, one.found, one.decided))
-    return [one.task, one.state, f"{one.generations} ({', '.join(one.holders)})", one.executions, *words]
+    return [one.task, one.state, f"{one.generations} ({', '.join(one.holders)})", one.losses, *words]
 
 
 def _print_check(out: Output, check: "Check") -> None:

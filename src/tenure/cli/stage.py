@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
-from tenure.cli.bars import state_words, words
+from tenure.cli.bars import words
 from tenure.cli.output import Output, clean
 from tenure.core.view import TaskView
 from tenure.demo.story.screen import Screen
@@ -82,7 +82,7 @@ class LineScreen(_Plain):
     def show(self, tasks: Mapping[str, TaskView]) -> None:
         """Print what has changed."""
         for name, task in tasks.items():
-            standing = f"{state_words(task)}{_holder(task)}"
+            standing = _standing(task)
             if self._said.get(name, "open") != standing:
                 self.tell("task", f"{name}: {standing}")
             self._said[name] = standing
@@ -121,7 +121,7 @@ class BarScreen(_Plain):
         for name, task in tasks.items():
             if name not in self._rows:
                 self._rows[name] = self._progress.add_task(f"{name:<13}", total=100, words="")
-            shown = f"{words(task)}{_holder(task)}"
+            shown = words(task) if task.claim is None else f"{words(task)}, {_standing(task)}"
             self._progress.update(self._rows[name], completed=_percent(task), words=shown)
 
     def __enter__(self) -> Self:
@@ -141,11 +141,13 @@ def clean_indented(text: str) -> str:
     return " " * indent + clean(text)
 
 
-def _holder(task: TaskView) -> str:
-    if task.claim is None:
-        return ""
-    again = f", generation {task.claim.generation}" if task.claim.generation > 1 else ""
-    return f" by {task.claim.agent}{again}"
+def _standing(task: TaskView) -> str:
+    """Return the state, and who holds it."""
+    claim = task.claim
+    if claim is None:
+        return task.state
+    again = f", generation {claim.generation}" if claim.generation > 1 else ""
+    return f"lease of {claim.agent} ended{again}" if claim.ended else f"claimed by {claim.agent}{again}"
 
 
 def _is_moving(task: TaskView) -> bool:

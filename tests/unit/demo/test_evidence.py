@@ -6,38 +6,30 @@ from tenure.wire.tasks import HistoryLine
 from tests.unit.demo.build import line, view
 
 
-def evidence(rule: Recovery, *history: HistoryLine, unheard: tuple[str, ...] = ()) -> Evidence:
+def evidence(
+    rule: Recovery, *history: HistoryLine, losses: int = 0, unheard: tuple[str, ...] = ()
+) -> Evidence:
     generation = max(line.generation for line in history)
-    return evidence_of(rule, view(generation), history, unheard)
+    return evidence_of(rule, view(generation, losses=losses), history, unheard)
 
 
 def test_an_undisturbed_task_has_nothing_to_tell() -> None:
     told = evidence(Recovery.RECOMPUTE, line("claimed", agent="north"), line("succeeded", 1))
-    assert (told.generations, told.holders, told.executions) == (1, ("north",), 1)
+    assert (told.generations, told.holders, told.losses) == (1, ("north",), 0)
     assert (told.reused, told.rerun, told.found, told.decided) == ((), (), (), ())
 
 
-def test_a_recomputation_counts_the_executions_that_died() -> None:
+def test_a_recomputation_counts_what_died_and_names_its_holders() -> None:
     told = evidence(
         Recovery.RECOMPUTE,
         line("claimed", agent="north"),
         line("lost", 1),
-        line("lost", 2),
-        line("succeeded", 3),
-    )
-    assert told.executions == 3
-    assert told.rerun == ("all of it, 2 times",)
-
-
-def test_a_generation_counts_its_unreported_executions_too() -> None:
-    told = evidence(
-        Recovery.RECOMPUTE,
-        line("claimed", agent="north"),
-        line("lost", 2),
         line("claimed", generation=2, agent="south"),
         line("succeeded", 1, generation=2),
+        losses=2,
     )
-    assert (told.generations, told.holders, told.executions) == (2, ("north", "south"), 3)
+    assert (told.generations, told.holders, told.losses) == (2, ("north", "south"), 2)
+    assert told.rerun == ("all of it, 2 times",)
 
 
 def test_a_walk_names_the_checkpoint_behind_which_it_went_on() -> None:
@@ -47,10 +39,12 @@ def test_a_walk_names_the_checkpoint_behind_which_it_went_on() -> None:
         line("checkpoint", 1, value={"next_item": 4, "items": 9}),
         line("lost", 1),
         line("checkpoint", 2, value={"next_item": 9, "items": 9}),
-        line("succeeded", 2),
+        line("lost", 2),
+        line("succeeded", 3),
+        losses=2,
     )
-    assert told.reused == ("checkpoint: 4 of 9 items",)
-    assert told.rerun == ("from its checkpoint, once",)
+    assert told.reused == ("checkpoint at item 4, 9 of 9",)
+    assert told.rerun == ("from its checkpoint, 2 times",)
 
 
 def test_an_effect_of_an_earlier_execution_is_reused() -> None:

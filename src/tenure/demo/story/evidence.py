@@ -1,7 +1,7 @@
 """What became of a task, computed from its history alone: who held it, what died, and what recovery did.
 
-An execution is one (generation, attempt epoch); the histories' lines carry both. What the last execution did
-not have to do again was re-used, what it had to do again was re-run.
+An execution is one (generation, attempt epoch), which the lines of a history carry. What the last execution
+did not have to do again was re-used, what it had to do again was re-run.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,7 +25,7 @@ class Evidence(Struct, frozen=True):
     rule: Recovery
     generations: int
     holders: tuple[str, ...]
-    executions: int
+    losses: int
     reused: tuple[str, ...] = ()
     rerun: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
@@ -44,29 +44,19 @@ def evidence_of(
         unheard: Results of which the outside knows that their first reply never arrived: if the ledger has
             one all the same, it was found.
     """
-    executions = _executions(history)
-    last = max(executions, default=(0, 0))
+    last = max(map(_execution, history), default=(0, 0))
     return Evidence(
         task=task.id,
         state=task.state,
         rule=rule,
         generations=task.generation,
         holders=tuple(dict.fromkeys(_holders(history))),
-        executions=len(executions),
+        losses=task.losses,
         reused=(*_continued(history), *_kept(history, last)),
-        rerun=tuple(_rerun(rule, len(executions) - 1)),
+        rerun=tuple(_rerun(rule, task.losses + task.attempts)),
         found=tuple(dict.fromkeys(_found(history, unheard))),
         decided=tuple(_decided(history)),
     )
-
-
-def _executions(history: Iterable[HistoryLine]) -> list[Execution]:
-    """Return every execution that was ever heard of; of a generation those before the newest count too."""
-    newest: dict[int, int] = {}
-    for line in history:
-        if line.attempt_epoch:
-            newest[line.generation] = max(newest.get(line.generation, 0), line.attempt_epoch)
-    return [(generation, epoch) for generation, last in newest.items() for epoch in range(1, last + 1)]
 
 
 def _holders(history: Iterable[HistoryLine]) -> Iterable[str]:
@@ -74,21 +64,16 @@ def _holders(history: Iterable[HistoryLine]) -> Iterable[str]:
 
 
 def _continued(history: Iterable[HistoryLine]) -> Iterable[str]:
-    """Say behind which checkpoint each death was continued; what was before it was not done again."""
-    saved: object = None
+    """Say behind which items a walk was continued after each death; those before were not read again."""
+    saved: dict[str, object] = {}
+    items: list[str] = []
     for line in history:
         if line.kind == "checkpoint" and line.answer == "accepted":
-            saved = line.body.get("value")
-        elif line.kind == "lost" and saved is not None:
-            yield f"checkpoint: {_position(saved)}"
-
-
-def _position(value: object) -> str:
-    """Return a checkpoint's value in words; an unknown form is shown as it is."""
-    walked = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    if "next_item" in walked:
-        return f"{walked['next_item']} of {walked.get('items')} items"
-    return str(cast("object", value))
+            saved = cast("dict[str, object]", line.body.get("value"))
+        elif line.kind == "lost" and saved:
+            items.append(str(saved["next_item"]))
+    if items:
+        yield f"checkpoint at item {', '.join(items)} of {saved['items']}"
 
 
 def _kept(history: Iterable[HistoryLine], last: Execution) -> Iterable[str]:
@@ -98,17 +83,17 @@ def _kept(history: Iterable[HistoryLine], last: Execution) -> Iterable[str]:
             yield f"{line.body['name']} = {line.body.get('result')}"
 
 
-def _rerun(rule: Recovery, deaths: int) -> Iterable[str]:
-    if deaths <= 0:
+def _rerun(rule: Recovery, again: int) -> Iterable[str]:
+    if not again:
         return
-    times = "once" if deaths == 1 else f"{deaths} times"
+    times = "once" if again == 1 else f"{again} times"
     match rule:
         case Recovery.RECOMPUTE:
             yield f"all of it, {times}"
         case Recovery.RESUME:
             yield f"from its checkpoint, {times}"
         case Recovery.QUERY:
-            yield f"the code around its effects, {times}"
+            yield f"code around its effects, {times}"
         case Recovery.MANUAL:
             yield f"by verdict, {times}"
 

@@ -31,8 +31,14 @@ def scripts(play: Play) -> list[Script]:
 
 def strike_the_walk(play: Play) -> Script:
     """Kill the walk's worker in the middle of it, and start it again at once."""
-    yield from _until(lambda: play.share("walk") > 0.3 and _is_held_by_one_up(play, "walk"))
-    worker = play.holder("walk") or ""
+    yield from _until(
+        lambda: (
+            play.state("walk") == "done" or (play.share("walk") > 0.3 and _is_held_by_one_up(play, "walk"))
+        )
+    )
+    worker = play.holder("walk")
+    if worker is None:
+        return  # too quick to strike
     done = play.tasks["walk"].progress
     _strike_worker(play, worker, f"walk stood at item {done.completed if done else 0}")
     _start_again(play, worker)
@@ -92,6 +98,7 @@ def by_chance(play: Play, place: int, kind: str) -> Script:
         play.fleet.strike_server()
         play.tell("killed", f"kill -9: the control plane ({text})", {"process": "server"})
         play.fleet.start_server()
+        play.tell("started", "the control plane is started again on its store", {"process": "server"})
     elif kind == "executor" and play.fleet.executors(worker):
         executor = play.chance.one_of(f"executor {place}", play.fleet.executors(worker))
         executor.kill()
