@@ -47,7 +47,7 @@ class Services:
         self.sender = sender
         self.keeper = keeper
         self.witnesses = Witnesses(tools, sessions)
-        self.progressing = Progressing(tools)
+        self.progressing = Progressing(tools, keeper.progressed)
 
     def execution(self, entry: Entry) -> "Executing":
         """Return what answers the execution that begins now."""

@@ -14,6 +14,7 @@ import msgspec
 from tenure.core.claim import LeaseAnswer, LeaseBeat
 from tenure.core.errors import DeliveryFailed, TenureError
 from tenure.core.registration import HeartbeatAnswer
+from tenure.worker.alarms import Alarm
 from tenure.worker.books import Entry
 from tenure.worker.calls import SessionOver, ask
 from tenure.worker.drains import Drains
@@ -24,6 +25,8 @@ from tenure.worker.tools import Tools
 LEASES_MAX: Final = 1_000  # Bound: the protocol's, for one call
 BOUND_SHARE: Final = 0.8
 """Bound: a call may take this share of the interval, so that none waits for the one before."""
+PROGRESS_S: Final = 2.0
+"""Bound: how long progress that somebody may be watching waits for a tick."""
 
 
 class Keeper:
@@ -41,6 +44,7 @@ class Keeper:
         self._due = asyncio.Event()
         self._wait_s = tools.config.ttl_s
         self._waiting: list[asyncio.Future[None]] = []
+        self._progress_due: Alarm | None = None
 
     def soon(self) -> None:
         """Beat now rather than at the next tick: a room has changed that others count on."""
@@ -50,6 +54,11 @@ class Keeper:
         """Take a lease into account that may be too short for the wait that is under way."""
         if entry.attempt.spec.lease_ttl_s / 3 < self._wait_s:
             self.soon()
+
+    def progressed(self) -> None:
+        """Have new progress heard before long, between two ticks if they are far apart."""
+        if self._progress_due is None:
+            self._progress_due = self._tools.alarms.after(PROGRESS_S, self.soon)
 
     def beat(self) -> "asyncio.Future[None]":
         """Return what resolves when an extra heartbeat has been answered, or has not, within a bound."""
@@ -91,6 +100,8 @@ class Keeper:
 
     async def _beat(self, session: Session) -> None:
         self._tools.saving.look_for_room()
+        self._tools.alarms.call_off(self._progress_due)
+        self._progress_due = None
         entries = list(self._tools.books.leased())
         bound_s = self._interval_s(session) * BOUND_SHARE
         waiting, self._waiting = self._waiting, []

@@ -1,6 +1,6 @@
 """Progress: the newest wins, is written at most every half second, travels with heartbeats. C075, C076."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NoReturn
 
@@ -20,9 +20,10 @@ EVERY_S: Final = 0.5
 class Progressing:
     """Takes progress and writes it, many attempts at once."""
 
-    def __init__(self, tools: Tools) -> None:
-        """Nothing is written before `run` runs."""
+    def __init__(self, tools: Tools, progressed: Callable[[], None]) -> None:
+        """Nothing is written before `run` runs; `progressed` is told when there is news for the others."""
         self._tools = tools
+        self._progressed = progressed
         self._changed: dict[str, Entry] = {}
         self._due: Inflow[None] = Inflow()
         self._is_armed = False
@@ -39,6 +40,7 @@ class Progressing:
         self._changed[entry.id] = entry
         if not self._is_armed:
             self._is_armed = True
+            self._progressed()
             self._tools.alarms.after(EVERY_S, partial(self._due.put, (None,)))
 
     async def run(self) -> NoReturn:
