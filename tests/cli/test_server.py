@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from tenure.testing.processes import Managed, Processes
+from tests.crash.rig import until
 
 LEAVES_S = 3.0
 ANY_PORT = ("server", "--listen", "127.0.0.1:0")
@@ -107,8 +108,7 @@ def test_a_signal_ends_it_at_once_also_with_a_stream_open(start: Start, number: 
 
 def test_people_are_told_in_sentences(start: Start) -> None:
     server = start(*ANY_PORT)
-    while "credential in" not in server.logs():
-        assert server.is_running, server.logs()
+    until(lambda: "credential in" in server.logs(), server.logs)
     server.terminate()
     assert server.wait_exit(LEAVES_S) == 0
     server.release()
