@@ -48,6 +48,14 @@ class Facts(Protocol):
         """Return a task's facts beyond a position, in order."""
         ...
 
+    def ends_told(self, task_ids: Collection[str]) -> dict[tuple[str, int], int]:
+        """Return the newest execution whose end its own holder has told, by (task id, generation).
+
+        By a final report or a loss, also one that came too late to change the task: from then on that
+        execution does not act any more.
+        """
+        ...
+
     def position(self) -> int:
         """Return the number of the last fact (D27)."""
         ...

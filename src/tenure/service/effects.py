@@ -64,12 +64,18 @@ class _Earlier:
     def __init__(self, tx: Transaction, ledger: Mapping[str, Mapping[str, Effect]]) -> None:
         doubtful = [id_ for id_, entries in ledger.items() if any(e.is_in_doubt for e in entries.values())]
         self._claims = tx.board.claims(doubtful) if doubtful else {}
+        # A holder that was taken over tells its end too late to change the task; that it ended still counts.
+        self._ends = tx.facts.ends_told(doubtful) if doubtful else {}
 
     def of(self, effect: Effect | None) -> Claim | None:
         if effect is None:
             return None
         grants = self._claims.get(effect.task_id, ())
-        return next((c for c in grants if c.generation == effect.generation), None)
+        claim = next((c for c in grants if c.generation == effect.generation), None)
+        if claim is None:
+            return None
+        told = self._ends.get((effect.task_id, effect.generation), 0)
+        return msgspec.structs.replace(claim, lost_epoch=max(claim.lost_epoch, told))
 
 
 def _check(asked: Sequence[WitnessRequest]) -> None:

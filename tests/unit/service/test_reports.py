@@ -127,6 +127,32 @@ def test_a_witness_is_recorded_before_its_go_and_renews(desk: Desk) -> None:
     assert desk.history(command.task_id).count("witnessed") == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (EventKind.SUPERSEDED, {"outcome": "cancelled"}),
+        (EventKind.LOST, {"cause": "worker_restarted"}),
+        (EventKind.FAILED, ERROR),
+    ],
+)
+def test_an_end_that_is_told_after_a_takeover_still_lets_an_absence_be_believed(
+    desk: Desk, kind: EventKind, body: dict[str, object]
+) -> None:
+    """C109: too late to change the task, and yet its worker says that the execution acts no more."""
+    command = desk.begun()
+    desk.witness(command, settled_by=("find",))
+    desk.pass_calmly(62)
+    desk.register("w2")
+    taken = desk.sweep("w2")["w2"][0]
+    desk.ack(taken, "w2")
+    doubt = desk.witness(taken, settled_by=("find",))
+    assert (doubt.standing, doubt.predecessor) == ("in_doubt", "may_still_act")
+    assert desk.witness(taken, settled_by=("find",), after="absent").standing == "in_doubt"
+    assert desk.tell(command, kind, body).answer is Answer.STALE
+    assert desk.witness(taken, settled_by=("find",)).predecessor == "ended"
+    assert desk.witness(taken, settled_by=("find",), after="absent").standing == "go"
+
+
 def in_doubt(desk: Desk) -> Started:
     """Return a task whose worker died in the window of a charge that cannot be asked for."""
     command = desk.begun()

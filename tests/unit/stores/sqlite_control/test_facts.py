@@ -85,6 +85,20 @@ def test_the_last_sequence_is_the_highest_that_was_accepted(bench: Bench) -> Non
     assert last() == {("a", 1): 7, ("a", 2): 2, ("b", 1): 1}
 
 
+def test_the_ends_that_holders_told_are_known_also_if_they_came_too_late(bench: Bench) -> None:
+    """D16: what the janitor or a person decided is no end that a holder told."""
+    record(
+        bench,
+        Fact("a", "unknown", START, generation=1, body={"by": "janitor"}),
+        event("e1", kind="lost", attempt_epoch=2),
+        event("e2", kind="checkpoint", attempt_epoch=3),
+        event("e3", kind="superseded", attempt_epoch=4, answer="stale", generation=2),
+        event("e4", "b", kind="succeeded"),
+    )
+    told = bench.look(lambda tx: tx.facts.ends_told(["a", "nobody"]))
+    assert told == {("a", 1): 2, ("a", 2): 4}
+
+
 def effect(name: str, **fields: object) -> Effect:
     plain = Effect(
         task_id="a",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tenure.core.checkpoint import Checkpoint
 from tenure.core.effect import Effect, EffectState, SettledBy
-from tenure.core.event import Answer
+from tenure.core.event import FINAL_KINDS, Answer, EventKind
 from tenure.core.instants import from_micros, to_micros
 from tenure.ports.facts import Fact
 from tenure.stores.sqlite.control.columns import JsonColumn, json_if_any, json_or_null, json_text
@@ -14,6 +14,7 @@ from tenure.stores.sqlite.control.rows import ANYTHING, CONTENT
 from tenure.stores.sqlite.database import Database, Row, Value
 from tenure.stores.sqlite.statements import Statement, load_statements
 
+_ENDS = json_text(sorted({*FINAL_KINDS, EventKind.LOST}))
 _SETTLED_BY = JsonColumn(tuple[SettledBy, ...], tuple[SettledBy, ...])
 
 
@@ -26,6 +27,7 @@ class FactsSql:
     sequence_load: Statement
     fact_seen: Statement
     fact_history: Statement
+    fact_ends: Statement
     fact_position: Statement
     effect_load: Statement
     effect_save: Statement
@@ -69,6 +71,11 @@ class SqliteFacts:
         """Return a task's facts beyond a position, in order."""
         rows = self._database.rows(SQL.fact_history, task_id=task_id, after=after, limit=limit)
         return [_fact(row) for row in rows]
+
+    def ends_told(self, task_ids: Collection[str]) -> dict[tuple[str, int], int]:
+        """Return the newest execution whose end its own holder has told, by (task id, generation)."""
+        rows = self._database.rows(SQL.fact_ends, task_ids=json_text(list(task_ids)), kinds=_ENDS)
+        return {(task_id, generation): epoch for task_id, generation, epoch in rows}
 
     def position(self) -> int:
         """Return the number of the last fact."""

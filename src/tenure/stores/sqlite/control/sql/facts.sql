@@ -45,6 +45,16 @@ select position, task_id, generation, kind, at, event_id, digest, attempt_epoch,
  order by position
  limit :limit;
 
+-- name: fact_ends
+-- The newest executions whose ends their own holders have told, in time or too late. D16
+select fact.task_id, fact.generation, max(fact.attempt_epoch)
+  from json_each(:task_ids) as wanted
+ cross join fact
+    on fact.task_id = wanted.value
+ where fact.event_id is not null
+   and fact.kind in (select value from json_each(:kinds))
+ group by fact.task_id, fact.generation;
+
 -- name: fact_position
 -- The number of the last fact, also if it is gone. D27
 select seq
