@@ -181,6 +181,7 @@ def test_the_second_signal_cancels_what_runs(
     task_id = tenure("submit", "wait", "--input", json.dumps({"file": str(folder / "never")})).out.strip()
     _until_there(folder / "never.started", worker)
     worker.send(signal.SIGINT)
+    until(lambda: "worker.stopping" in worker.logs(), worker.logs)  # Two at once are one to the kernel
     worker.send(signal.SIGINT)
     assert worker.wait_exit() == 0
     task = tenure("task", task_id, "--json").document["task"]
