@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tenure.cli.output import Output, cell, clean, columns, length, pairs
+from tenure.cli.output import Output, ago, cell, clean, columns, length, pairs
 
 
 def test_a_table_in_a_pipe_is_plain_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,9 +55,23 @@ def test_labels_are_pairs_in_order() -> None:
     assert pairs({"b": "2", "a": "1"}) == "a=1 b=2"
 
 
+def test_an_age_is_never_negative() -> None:
+    noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    assert ago(noon, noon.replace(hour=13)) == "1 h 0 min ago"
+    assert ago(noon, noon.replace(hour=11)) == "0 ms ago"
+    assert ago(None, noon) == ""
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.0214, "21 ms"), (4.26, "4.3 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")],
+    [
+        (0.0214, "21 ms"),
+        (4.26, "4.3 s"),
+        (42.6, "43 s"),
+        (90_000, "1 d 1 h"),
+        (61, "1 min 1 s"),
+        (7260, "2 h 1 min"),
+    ],
 )
 def test_lengths_are_said_in_words(seconds: float, said: str) -> None:
     assert length(seconds) == said
@@ -73,3 +87,10 @@ def test_a_terminal_gets_a_table_without_colour_if_it_wants_none(
     shown = capsys.readouterr().out
     assert "\x1b[3" not in shown
     assert "[red]t2" in shown
+
+
+def test_a_terminal_gets_no_column_in_which_nothing_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(json=False)
+    out.is_terminal = True
+    out.table(["id", "state", "holder"], [["t1", "done", None], ["t2", "done", ""]])
+    assert "holder" not in capsys.readouterr().out

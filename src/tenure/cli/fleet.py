@@ -1,11 +1,14 @@
 """`tenure workers` and `tenure drain`."""
 
+from datetime import datetime
+
 import click
 
 from tenure.cli.exits import Exit
 from tenure.cli.options import Connect, to_control_plane
-from tenure.cli.output import Output, pairs
+from tenure.cli.output import Output, ago, pairs
 from tenure.core.registration import WorkerView
+from tenure.system.clock import SystemClock
 
 
 @click.command()
@@ -18,11 +21,12 @@ def workers(out: Output, connect: Connect) -> Exit:
         out.document(found)
         return Exit.DONE
     heads = ["id", "state", "slots", "room", "capabilities", "labels", "last seen"]
-    out.table(heads, [_row(worker) for worker in found], nothing="no workers")
+    now = SystemClock().wall() if out.is_terminal else None
+    out.table(heads, [_row(worker, now) for worker in found], nothing="no workers")
     return Exit.DONE
 
 
-def _row(worker: WorkerView) -> list[object]:
+def _row(worker: WorkerView, now: datetime | None) -> list[object]:
     capabilities = " ".join(f"{capability.name}/{capability.version}" for capability in worker.capabilities)
     return [
         worker.worker_id,
@@ -31,7 +35,7 @@ def _row(worker: WorkerView) -> list[object]:
         worker.room,
         capabilities,
         pairs(worker.labels),
-        worker.last_seen_at,
+        worker.last_seen_at if now is None else ago(worker.last_seen_at, now),
     ]
 
 

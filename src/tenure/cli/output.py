@@ -85,10 +85,12 @@ class Output:
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for number, head in enumerate(heads):
-            table.add_column(head, no_wrap=number == 0, overflow="fold")
+        # A person misses no column in which nothing stands; programs get all of them.
+        told = [number for number in range(len(heads)) if any(row[number] for row in rows)]
+        for number in told:
+            table.add_column(heads[number], no_wrap=number < 2, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(text, style=STYLES.get(text, "")) for text in row))
+            table.add_row(*(Text(row[number], style=STYLES.get(row[number], "")) for number in told))
         self.console().print(table)
 
 
@@ -134,13 +136,26 @@ def pairs(labels: dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 
+def ago(instant: datetime | None, now: datetime) -> str:
+    """Return how long ago an instant was."""
+    return "" if instant is None else f"{length(max((now - instant).total_seconds(), 0))} ago"
+
+
 def length(seconds: float) -> str:
     """Return a length of time in words of at most two units."""
     rounded = timedelta(seconds=round(seconds))
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
+    if seconds < 10:
         return f"{seconds:.1f} s"
-    hours, rest = divmod(int(rounded.total_seconds()), 3600)
-    minutes, left = divmod(rest, 60)
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    days, hours, minutes, left = (
+        rounded.days,
+        rounded.seconds // 3600,
+        rounded.seconds // 60 % 60,
+        rounded.seconds % 60,
+    )
+    if days:
+        return f"{days} d {hours} h"
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s"

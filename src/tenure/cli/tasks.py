@@ -1,6 +1,7 @@
 """`tenure tasks`, `task`, `result`, `cancel` and `retry`."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -9,11 +10,12 @@ from tenure.cli.bars import state_words, words
 from tenure.cli.exits import Exit, one_of_many
 from tenure.cli.history import print_history
 from tenure.cli.options import Connect, to_control_plane
-from tenure.cli.output import Output, note, pairs
+from tenure.cli.output import Output, ago, note, pairs
 from tenure.cli.waiting import exit_of_task, outcome, worst
 from tenure.core.task import TaskState
 from tenure.core.view import TaskView
 from tenure.settings import read_labels
+from tenure.system.clock import SystemClock
 
 if TYPE_CHECKING:
     from tenure.client.client import Client
@@ -56,15 +58,19 @@ def tasks(
     if out.json:
         out.document(shown)
     else:
+        now = SystemClock().wall()
         heads = ["id", "state", "capability", "queue", "progress", "holder", "updated"]
-        out.table(heads, [_row(task) for task in shown], nothing="no tasks")
+        out.table(heads, [_row(task, now if out.is_terminal else None) for task in shown], nothing="no tasks")
     return Exit.DONE
 
 
-def _row(task: TaskView) -> Sequence[object]:
-    progress = words(task) if task.progress is not None else ""
+def _row(task: TaskView, now: datetime | None) -> Sequence[object]:
+    """Return a task's row: for a person with its age, for a pipe with the instant."""
+    progress = words(task) if task.state == "claimed" and task.progress is not None else ""
     holder = task.claim.agent if task.claim is not None else None
-    return [task.id, state_words(task), task.capability, task.queue, progress, holder, task.updated_at]
+    queue = "" if now is not None and task.queue == "default" else task.queue
+    updated = task.updated_at if now is None else ago(task.updated_at, now)
+    return [task.id, state_words(task), task.capability, queue, progress, holder, updated]
 
 
 @click.command()
