@@ -27,9 +27,11 @@ class Dishonest(Exception):
 
 def check_exactly_once(plant: Plant, tasks: list[TaskView], executions: int) -> None:
     """Every task is done by its first claim, with one settled result, and the executors counted as many."""
-    other = [f"{t.id} is {t.state}" for t in tasks if (t.state, t.generation) != ("done", 1)]
-    if other:
-        raise Dishonest(f"{len(other)} tasks did not finish at the first claim: {other[:3]}")
+    again = [task for task in tasks if (task.state, task.generation) != ("done", 1)]
+    if again:
+        lines = plant.client.history(again[0].id)
+        history = [(line.kind, line.generation, line.answer, line.body) for line in lines]
+        raise Dishonest(f"{len(again)} tasks did not finish at the first claim; {again[0].id}: {history}")
     if executions != len(tasks):
         raise Dishonest(f"the executors counted {executions} executions of {len(tasks)} tasks")
     for task in tasks[:: max(1, len(tasks) // SAMPLE)]:
