@@ -9,6 +9,7 @@ import pytest
 import tenure.testing
 from tenure import App, AsyncAttempt, Attempt, Recovery
 from tenure.app.app import declaration_of
+from tenure.core.capability import Isolation
 from tenure.core.errors import InvalidConfig
 
 
@@ -60,7 +61,7 @@ def test_a_name_is_an_id(name: str) -> None:
 
 def test_an_isolation_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidConfig, match="use 'process' or 'shared'"):
-        app().capability("x", recovery=Recovery.MANUAL, isolation="thread")  # pyright: ignore[reportArgumentType] - the point
+        app().capability("x", recovery=Recovery.MANUAL, isolation=cast("Isolation", "thread"))
 
 
 def test_the_wrong_kind_of_attempt_is_refused_with_a_sentence() -> None:
