@@ -79,6 +79,7 @@ class Rig:
         self.left: list[str] = []
         self.workers: dict[str, Managed] = {}
         self.names: list[str] = []
+        self._orphans: list[psutil.Process] = []
         self.gate = Gate(watch)
         settings = {"TENURE_ADMIN_TOKEN": TOKEN, "TENURE_TOKEN": TOKEN, "TENURE_URL": "", "NO_COLOR": "1"}
         if gated:
@@ -152,6 +153,7 @@ class Rig:
 
     def kill_worker(self, name: str) -> None:
         """`kill -9` the supervisor; its executors share its fate."""
+        self._orphans += self.workers[name].children()
         self.workers[name].kill()
         self.kills += 1
 
@@ -251,6 +253,7 @@ class Rig:
         """End everything; `left` then names what nobody had started any more."""
         self.client.close()
         self.gate.close()
+        psutil.wait_procs(self._orphans, timeout=_DEAD_S)  # what shares a fate takes a moment to meet it
         self.left = self.processes.close()
         self.proxy.close()
 

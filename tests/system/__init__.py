@@ -1,0 +1,1 @@
+"""Stories that need whole systems: real processes, real networks, real disks."""
