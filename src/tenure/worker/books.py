@@ -96,6 +96,7 @@ class Books:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._recent_s = SHORT_S
+        self._promised = self.capacity
         self._faults = 0
         self.live: dict[str, Entry] = {}
         """Executions that are not shown dead, by task: one per task here (C121)."""
@@ -156,6 +157,11 @@ class Books:
         return slots + (max(slots, BACKLOG_SHORT) if self._recent_s < SHORT_S else slots)
 
     @property
+    def capacity_promised(self) -> int:
+        """How many may be unfinished here at most: a start may rest on a larger room stated earlier."""
+        return self._promised
+
+    @property
     def room(self) -> int:
         """How many more starts this worker takes now (D21)."""
         if self.is_shut or self.is_full or self.is_sick:
@@ -177,6 +183,7 @@ class Books:
     def ran(self, seconds: float) -> None:
         """Take the length of a run into account; only recent ones matter."""
         self._recent_s += (seconds - self._recent_s) / 16
+        self._promised = max(self._promised, self.capacity)
 
     @property
     def is_sick(self) -> bool:

@@ -127,7 +127,7 @@ class Intake:
         return Frontage(
             instance_id=tools.instance_id,
             capabilities=[Capability(e.name, e.version, e.recovery) for e in tools.manifest],
-            capacity=0 if tools.books.is_sick else tools.books.capacity,
+            capacity=0 if tools.books.is_sick else tools.books.capacity_promised,
             resources=tools.config.resources,
             is_stopping=tools.books.is_stopping,
             at=tools.parts.clock.wall(),
