@@ -146,6 +146,8 @@ class Runner:
         """Go on with what was saved: execute, or note the end, or end what was stopped meanwhile."""
         runs = attempt.state is AttemptState.RUNNING and attempt.epoch > entry.attempt.epoch
         pending = entry.attempt.state is AttemptState.PENDING
+        if attempt.event_sequence > entry.attempt.event_sequence:
+            self._settling.told()
         entry.attempt = attempt
         if attempt.state.is_final:
             self._settling.ended(entry, attempt)

@@ -58,8 +58,8 @@ class Saving:
             try:
                 return await asyncio.wrap_future(self._store.write(operation))
             except DiskFull as full:
-                self._noticed(full)
-                await self._alarms.sleep(FULL_AGAIN_S)
+                if not self._noticed(full):
+                    await self._alarms.sleep(FULL_AGAIN_S)
 
     async def read(self, query: Operation[T]) -> T:
         """Run a query on a consistent snapshot."""
@@ -83,9 +83,12 @@ class Saving:
         if error is not None:
             raise error
 
-    def _noticed(self, full: DiskFull) -> None:
-        if self._full is None:
+    def _noticed(self, full: DiskFull) -> bool:
+        """Give the reserve up, and say whether that is new: then there is room now for what must be said."""
+        is_new = self._full is None
+        if is_new:
             self._observer.tell("disk.filled", error=full.text)
         self._full = full
         self._books.is_full = True
         self._store.give_up_reserve()
+        return is_new

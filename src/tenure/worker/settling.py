@@ -40,6 +40,10 @@ class Settling:
         )
         self._inflow.put([(entry, ending)])
 
+    def told(self) -> None:
+        """Note that an event was saved in another step."""
+        self._sender.wake()
+
     def ended(self, entry: Entry, attempt: Attempt) -> None:
         """Note an end that was saved in another step, together with its event."""
         self._tools.reach(FaultPoint.FINAL_COMMITTED, entry.id)

@@ -89,7 +89,7 @@ def test_executors_are_remembered_until_shown_dead(store: SqliteLocalStore) -> N
 
 
 def _lived(tx: LocalTransaction) -> None:
-    """Five attempts, each with command, event and effect: reported, unknown, unfinished, unreported, set aside."""
+    """Five attempts with all that belongs to them: reported, unknown, unfinished, unreported, set aside."""
     for number in range(5):
         name = f"t{number}"
         command = start()

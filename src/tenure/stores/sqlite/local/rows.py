@@ -70,6 +70,7 @@ def attempt_values(attempt: Attempt) -> Sequence[Value]:
         str(attempt.state),
         attempt.epoch,
         attempt.lost_epoch,
+        attempt.losses,
         None if attempt.rule is None else str(attempt.rule),
         attempt.manifest_digest,
         attempt.cancel_requested,

@@ -36,6 +36,7 @@ update attempt
    set state = :state,
        epoch = :epoch,
        lost_epoch = :lost_epoch,
+       losses = :losses,
        rule = :rule,
        manifest_digest = :manifest_digest,
        cancel_requested = :cancel_requested,
