@@ -16,6 +16,7 @@ PAGES = {
     "errors.md": "tools.pages.errors",
     "events.md": "tools.pages.events",
     "protocol.md": "tools.pages.protocol",
+    "settings.md": "tools.pages.settings",
     "states.md": "tools.pages.states",
 }
 

@@ -30,6 +30,16 @@ SLOTS_MAX: Final = 1_000  # Bound: each slot may be a process of its own
 GRACE_S_MAX: Final = 86_400.0
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 
+KEYS: Final[dict[str, str]] = {
+    "TENURE_URL": "where the control plane is; `--url` wins over it",
+    "TENURE_TOKEN": "the credential that command lines, clients and workers show",
+    "TENURE_STATE": "a worker's state folder; `--state` wins over it",
+    "TENURE_ADMIN_TOKEN": "what a server makes an admin's credential instead of generating one",
+    "TENURE_FAULTS": "the socket of a test's gate at the fault points; nothing happens there without it",
+    "NO_COLOR": "set to anything: no colours",
+    "TERM": "`dumb`: no colours",
+}
+
 Environment = Mapping[str, str]
 _N = TypeVar("_N", int, float)
 OnStop = Literal["wait", "cancel"]
@@ -139,7 +149,7 @@ def server_settings(
         port=port,
         token_path=Path(token_file) if token_file else beside(store_path, "token"),
         url_path=beside(store_path, "url"),
-        admin_token=_token("TENURE_ADMIN_TOKEN", environment.get("TENURE_ADMIN_TOKEN")),
+        admin_token=_admin_token(environment.get("TENURE_ADMIN_TOKEN")),
         faults=environment.get("TENURE_FAULTS") or None,
         insecure=insecure,
         json=json,
@@ -257,6 +267,14 @@ def _token(key: str, token: str | None) -> str | None:
     if _TOKEN.fullmatch(token) is None:
         raise InvalidConfig("the credential has spaces or characters that no header can carry", path=key)
     return token
+
+
+def _admin_token(token: str | None) -> str | None:
+    if token is not None and token.startswith("tnr_s_"):
+        raise InvalidConfig(
+            "what begins with tnr_s_ is a worker's session; choose another", path="TENURE_ADMIN_TOKEN"
+        )
+    return _token("TENURE_ADMIN_TOKEN", token)
 
 
 def _store_path(store: str) -> Path:

@@ -232,9 +232,26 @@ def test_retry_afresh_asks_before_it_repeats(
     assert tenure("cancel", task_id).code == 0
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     refused = tenure("retry", task_id, "--afresh")
-    assert refused.code == 130
-    assert "repeats what was applied: charge" in refused.err
+    assert refused.code == 2
+    assert "repeats what was applied: charge; say --yes" in refused.err
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    declined = tenure("retry", task_id, "--afresh")
+    assert declined.code == 130
+    assert "repeats what was applied: charge\n" in declined.err
     assert tenure("retry", task_id, "--afresh", "--yes").code == 0
+
+
+def test_cancelling_what_is_unknown_is_a_verdict_and_needs_an_admin(
+    server: Server, tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C119."""
+    task_id = submitted(tenure, "c")
+    server.doubt(task_id)
+    token = tenure("token", "create", "--role", "submit", "--name", "ci").out.strip()
+    with monkeypatch.context() as patch:
+        patch.setenv("TENURE_TOKEN", token)
+        assert tenure("cancel", task_id).code == 4
+    assert tenure("cancel", task_id).out == f"{task_id} cancelled\n"
 
 
 def test_an_unknown_task_is_not_retried(server: Server, tenure: Tenure) -> None:

@@ -1,12 +1,16 @@
 """Settings from flags and the environment; every error names the key at fault."""
 
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tenure import settings as settings_module
 from tenure.core.errors import InvalidConfig
 from tenure.settings import (
+    KEYS,
     ClientSettings,
     WorkerFlags,
     client_settings,
@@ -252,6 +256,16 @@ def test_a_host_name_of_any_form_makes_an_id(monkeypatch: pytest.MonkeyPatch) ->
     for name in names:
         monkeypatch.setattr("socket.gethostname", name)
         assert worker_settings({}, WorkerFlags("a:b")).worker_id
+
+
+def test_a_session_is_no_admins_credential() -> None:
+    with pytest.raises(InvalidConfig, match="TENURE_ADMIN_TOKEN: what begins with tnr_s_"):
+        server_settings({"TENURE_ADMIN_TOKEN": "tnr_s_x"})
+
+
+def test_every_key_that_is_read_is_documented() -> None:
+    text = Path(inspect.getfile(settings_module)).read_text(encoding="utf-8")
+    assert set(re.findall(r'environment\.get\("(\w+)"\)', text)) == set(KEYS)
 
 
 @pytest.mark.parametrize(

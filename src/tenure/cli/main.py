@@ -96,8 +96,7 @@ def run(args: Sequence[str]) -> int:
     try:
         with tenure.make_context("tenure", list(args)) as context:
             code: int | None = tenure.invoke(context)
-        sys.stdout.flush()
-        return int(code or Exit.DONE)
+        return _flushed(int(code or Exit.DONE))
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -108,7 +107,7 @@ def run(args: Sequence[str]) -> int:
     except click.ClickException as error:
         return _fail(Exit.USAGE, _usage(error))
     except BrokenPipeError:
-        return _quietly()
+        return _flushed(Exit.DONE)
     except TenureError as error:
         if "--debug" in args:
             raise
@@ -133,10 +132,13 @@ def _usage(error: click.ClickException) -> str:
     return f"{text}; see `{command} --help`"
 
 
-def _quietly() -> int:
-    """End without a word after the reader of a pipe has had enough, as `| head` does."""
-    sys.stdout = None  # The interpreter's last flush finds nothing to complain about
-    return Exit.DONE
+def _flushed(code: int) -> int:
+    """Return the code after the last output; a reader that has had enough, as `head` has, is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stdout = None  # The interpreter's last flush finds nothing to complain about
+    return code
 
 
 def main() -> None:

@@ -4,9 +4,10 @@ Standard output carries the answer and nothing else. On a terminal tables are dr
 only then; into a pipe go plain columns. Text from tasks is cleaned, so that none of it steers the terminal.
 """
 
+import contextlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -92,6 +93,12 @@ class Output:
         for row in rows:
             table.add_row(*(Text(row[number], style=STYLES.get(row[number], "")) for number in told))
         self.console().print(table)
+
+
+def tell_if_heard(say: Callable[[], None]) -> None:
+    """Say it; that nobody listens on standard output any more ends no process that has other things to do."""
+    with contextlib.suppress(BrokenPipeError):
+        say()
 
 
 def note(text: str) -> None:

@@ -7,7 +7,7 @@ import click
 
 from tenure.cli.exits import Exit
 from tenure.cli.options import for_programs
-from tenure.cli.output import Output
+from tenure.cli.output import Output, tell_if_heard
 from tenure.settings import (
     DEFAULT_LISTEN,
     DEFAULT_STORE,
@@ -53,7 +53,7 @@ def server(out: Output, store: str, listen: str, token_file: str | None, insecur
     )
     from tenure.wiring.server import run_server
 
-    run_server(settings, lambda url: _ready(out, settings, url))
+    run_server(settings, lambda url: tell_if_heard(lambda: _ready(out, settings, url)))
     return Exit.DONE
 
 

@@ -1,5 +1,6 @@
 """`tenure tasks`, `task`, `result`, `cancel` and `retry`."""
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from tenure.cli.history import print_history
 from tenure.cli.options import Connect, to_control_plane
 from tenure.cli.output import Output, ago, note, pairs
 from tenure.cli.waiting import exit_of_task, outcome, worst
+from tenure.core.errors import Invalid
 from tenure.core.task import TaskState
 from tenure.core.view import TaskView
 from tenure.settings import read_labels
@@ -176,7 +178,10 @@ def _ask(client: "Client", task_id: str, *, yes: bool) -> None:
     names = applied(client.history(task_id))
     if not names:
         return
-    note(f"a new run of {task_id} repeats what was applied: {', '.join(names)}")
+    repeats = f"a new run of {task_id} repeats what was applied: {', '.join(names)}"
+    if not yes and not sys.stdin.isatty():
+        raise Invalid(f"{repeats}; say --yes if that is wanted", path="--afresh")
+    note(repeats)
     if not yes:
         click.confirm("repeat it", abort=True, err=True)
 

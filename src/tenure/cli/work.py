@@ -8,7 +8,7 @@ import msgspec
 
 from tenure.cli.exits import Exit
 from tenure.cli.options import for_programs
-from tenure.cli.output import Output, clean, note
+from tenure.cli.output import Output, clean, note, tell_if_heard
 from tenure.settings import WorkerFlags, WorkerSettings, process_environment, wants_color, worker_settings
 
 
@@ -61,7 +61,7 @@ def worker(out: Output, **said: object) -> Exit:
     settings = worker_settings(environment, flags)
     from tenure.wiring.worker import run_worker
 
-    ended = run_worker(settings, lambda slots: _ready(out, settings, slots))
+    ended = run_worker(settings, lambda slots: tell_if_heard(lambda: _ready(out, settings, slots)))
     if ended.exit_code:
         note(f"tenure: {clean(ended.text)}")
     return Exit(ended.exit_code)

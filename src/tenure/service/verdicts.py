@@ -81,6 +81,7 @@ def _tell_holder(tx: Transaction, injected: Injected, task: Task) -> None:
 
 
 def _give_up(tx: Transaction, injected: Injected, who: Principal, task: Task) -> TaskView:
+    who.require("admin")
     asked = msgspec.structs.replace(task, cancel_requested=True)
     given = VerdictRequest(task.subjects[0], Verdict.ABANDON, task.revision, note="cancelled", anyway=True)
     return _decide(tx, injected, who, asked, given)

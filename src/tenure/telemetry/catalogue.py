@@ -67,7 +67,9 @@ CATALOGUE: Final[dict[str, Kind]] = {
         "warning", "the store's log grows: a reader holds an old state, or the disk is full"
     ),
     "store.notice_lost": Kind("error", "a notice raised an error; what it was about is saved"),
-    # The log itself
+    # The process, and the log itself
+    "process.failed": Kind("error", "a bug in Tenure; keep the store and the state folder, and report it"),
+    "library.logged": Kind("warning", "a library says"),
     "log.dropped": Kind("warning", "lines were dropped because the log's reader is too slow"),
 }
 

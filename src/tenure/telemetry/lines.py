@@ -13,7 +13,7 @@ Fields = dict[str, object]
 Render = Callable[[str, Fields, datetime, int], str]
 
 HIDDEN: Final = "…"
-TEXT_MAX: Final = 4_000  # Bound: one value in a line
+TEXT_MAX: Final = 16_000  # Bound: one value in a line
 _SECRET_NAMES: Final = re.compile(
     r"(?:.*_)?(?:tokens?|authorization|credential|password|secret)", re.IGNORECASE
 )

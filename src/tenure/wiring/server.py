@@ -15,6 +15,7 @@ from tenure.stores.sqlite.control.store import SqliteControlStore, open_control_
 from tenure.system.clock import SystemClock
 from tenure.system.faults import faults_of
 from tenure.system.ids import SystemIds
+from tenure.telemetry.libraries import libraries_told
 from tenure.telemetry.log import LogObserver
 from tenure.wiring.credential import admin_token, write_file
 from tenure.wiring.running import run_process
@@ -33,11 +34,12 @@ def run_server(settings: ServerSettings, ready: Ready) -> None:
     clock, ids = SystemClock(), SystemIds()
     with (
         LogObserver(sys.stderr, clock.wall, clock.boot, json=settings.json, color=settings.color) as log,
+        libraries_told(log.tell),
         open_control_store(settings.store_path, clock, ids, warn=teller(log)) as store,
     ):
         service = ControlPlaneService(store, ids, clock, log, faults_of("server", settings.faults))
         token = admin_token(settings, ids)
-        run_process(lambda: _serve(settings, store, service, token, ready))
+        run_process(lambda: _serve(settings, store, service, token, ready), log)
 
 
 async def _serve(

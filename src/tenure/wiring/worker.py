@@ -21,6 +21,7 @@ from tenure.system.environment import inherited_environment
 from tenure.system.faults import faults_of
 from tenure.system.ids import SystemIds
 from tenure.system.machine import boot_id, node_id
+from tenure.telemetry.libraries import libraries_told
 from tenure.telemetry.log import LogObserver
 from tenure.wiring.running import run_process
 from tenure.wiring.warnings import teller
@@ -52,9 +53,10 @@ def run_worker(settings: WorkerSettings, ready: Ready) -> Ended:
     clock = SystemClock()
     with (
         LogObserver(sys.stderr, clock.wall, clock.boot, json=settings.json, color=settings.color) as log,
+        libraries_told(log.tell),
         open_local_store(settings.state, clock, warn=teller(log)) as store,
     ):
-        return run_process(lambda: _work(settings, clock, log, store, ready))
+        return run_process(lambda: _work(settings, clock, log, store, ready), log)
 
 
 async def _work(

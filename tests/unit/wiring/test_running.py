@@ -4,8 +4,18 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tenure.core.errors import StoreUnavailable
+from tenure.core.errors import InvariantBroken, StoreUnavailable
 from tenure.wiring.running import run_process
+
+
+class Log:
+    """Keeps the names of what is told."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, object] = {}
+
+    def tell(self, name: str, **fields: object) -> None:
+        self.told[name] = fields.get("traceback")
 
 
 async def both(*errors: Exception) -> None:
@@ -28,9 +38,28 @@ async def both(*errors: Exception) -> None:
 )
 def test_the_error_that_was_raised_on_purpose_is_told(errors: list[Exception], told: str) -> None:
     with pytest.raises(Exception, match=told) as raised:
-        run_process(lambda: both(*errors))
+        run_process(lambda: both(*errors), Log())
     assert not isinstance(raised.value, BaseExceptionGroup)
 
 
 def test_a_process_that_ends_well_raises_nothing() -> None:
-    run_process(anyio.lowlevel.checkpoint)
+    run_process(anyio.lowlevel.checkpoint, Log())
+
+
+@pytest.mark.parametrize(
+    ("error", "is_bug"),
+    [(ValueError("x"), True), (InvariantBroken("x"), True), (StoreUnavailable("x"), False)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_bug_is_told_with_its_traceback_and_an_error_on_purpose_is_not(
+    error: Exception, is_bug: bool
+) -> None:
+    async def alone() -> None:
+        raise error
+
+    for main in (alone, lambda: both(error)):
+        log = Log()
+        with pytest.raises(type(error)):
+            run_process(main, log)
+        assert ("process.failed" in log.told) is is_bug
+        assert not is_bug or "Traceback" in str(log.told["process.failed"])
