@@ -54,8 +54,7 @@ async def restore(tools: Tools, settling: Settling, stops: Stops, runner: Runner
 def _decision(tools: Tools, settling: Settling, attempt: Attempt) -> Start:
     declared = tools.declared(attempt.spec, attempt.manifest_digest)
     death: LostBody | None = died("worker_restarted", None) if tools.is_proved else None
-    stamps = (settling.stamp(), settling.stamp())
-    return Start(attempt.id, declared, stamps, death, wanted=False, is_proved=tools.is_proved)
+    return Start(attempt.id, declared, settling.stamp, death, wanted=False, is_proved=tools.is_proved)
 
 
 def _take(tools: Tools, settling: Settling, stops: Stops, runner: Runner, attempt: Attempt) -> None:

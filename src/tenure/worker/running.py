@@ -139,8 +139,7 @@ class Runner:
     def _start_of(self, entry: Entry, death: LostBody | None) -> Start:
         entry.declared = self._tools.declared(entry.attempt.spec, entry.attempt.manifest_digest)
         goes_on = not (self._books.is_stopping and entry.started > 0) and not entry.is_lost
-        stamps = (self._settling.stamp(), self._settling.stamp())
-        return Start(entry.id, entry.declared, stamps, death, wanted=goes_on, is_proved=self._tools.is_proved)
+        return Start(entry.id, entry.declared, self._settling.stamp, death, goes_on, self._tools.is_proved)
 
     def _started(self, entry: Entry, attempt: Attempt) -> None:
         """Go on with what was saved: execute, or note the end, or end what was stopped meanwhile."""

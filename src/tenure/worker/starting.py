@@ -3,7 +3,7 @@
 `running` is durable before the capability is called, and each start raises the attempt's epoch. C069 C071
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -19,14 +19,15 @@ from tenure.worker.endings import Outcome, Stamp, cancelled, end, handed_back, l
 class Start(Struct, frozen=True):
     """One attempt that is to be executed (again), or of which it is to be decided what becomes of it.
 
-    `death` is what its newest execution died of, if it did and that is to be told; `stamps` are for that
-    event and for a final one. Only what is `wanted` is started; otherwise the decision alone is made and
-    saved. Where no proof was found that no earlier execution is left, `is_proved` is false.
+    `death` is what its newest execution died of, if it did and that is to be told; `stamp` draws the
+    identity of an event, should one be needed. Only what is `wanted` is started; otherwise the decision
+    alone is made and saved. Where no proof was found that no earlier execution is left, `is_proved` is
+    false.
     """
 
     attempt_id: str
     declared: ManifestEntry | None
-    stamps: tuple[Stamp, Stamp]
+    stamp: Callable[[], Stamp]
     death: LostBody | None = None
     wanted: bool = True
     is_proved: bool = True
@@ -58,14 +59,14 @@ def _tell_death(attempt: Attempt, start: Start, events: list[Event]) -> Attempt:
     """Tell of the newest execution's death, once per epoch."""
     if start.death is None or attempt.lost_epoch >= attempt.epoch or attempt.state is AttemptState.PENDING:
         return attempt
-    told = tell(attempt, EventKind.LOST, start.death, start.stamps[0], events)
+    told = tell(attempt, EventKind.LOST, start.death, start.stamp(), events)
     return msgspec.structs.replace(told, lost_epoch=attempt.epoch, losses=attempt.losses + 1)
 
 
 def _begin(tx: LocalTransaction, attempt: Attempt, start: Start, events: list[Event]) -> Attempt:
     outcome = _ending(tx, attempt, start)
     if outcome is not None:
-        return end(attempt, outcome, start.stamps[1], events)
+        return end(attempt, outcome, start.stamp(), events)
     if not start.wanted or start.declared is None:
         return attempt
     return attempt.after(
