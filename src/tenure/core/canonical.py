@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from tenure.core.errors import Invalid
@@ -21,7 +22,10 @@ def canonical(value: object, path: str = "") -> str:
     levels.
     """
     parts: list[str] = []
-    _write(value, parts, path, 0)
+    try:
+        _write(value, parts, 0)
+    except Invalid as fault:
+        raise (_inside(path, fault) if path else fault) from None
     return "".join(parts)
 
 
@@ -35,9 +39,7 @@ def digest_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _write(value: object, parts: list[str], path: str, depth: int) -> None:  # noqa: C901, PLR0912 - one arm per JSON type
-    if depth > DEPTH_MAX:
-        raise Invalid(f"deeper than {DEPTH_MAX} levels", path=path)
+def _write(value: object, parts: list[str], depth: int) -> None:
     if value is None:
         parts.append("null")
     elif value is True:
@@ -45,59 +47,87 @@ def _write(value: object, parts: list[str], path: str, depth: int) -> None:  # n
     elif value is False:
         parts.append("false")
     elif isinstance(value, str):
-        parts.append(_text(value, path))
+        parts.append(_text(value))
     elif isinstance(value, int):
         parts.append(str(int(value)))
     elif isinstance(value, float):
-        parts.append(_number(value, path))
+        parts.append(_number(value))
+    elif depth == DEPTH_MAX and isinstance(value, list | tuple | dict):
+        raise Invalid(f"deeper than {DEPTH_MAX} levels")
     elif isinstance(value, list | tuple):
-        parts.append("[")
-        for index, item in enumerate(cast("list[object]", value)):
-            if index:
-                parts.append(",")
-            _write(item, parts, f"{path}[{index}]", depth + 1)
-        parts.append("]")
+        _write_items(cast("Sequence[object]", value), parts, depth)
     elif isinstance(value, dict):
-        parts.append("{")
-        members = cast("dict[str, object]", value)
-        for index, key in enumerate(sorted(members, key=lambda k: _sort_key(k, path))):
-            if index:
-                parts.append(",")
-            parts.append(_text(key, path))
-            parts.append(":")
-            _write(members[key], parts, f"{path}.{key}" if path else key, depth + 1)
-        parts.append("}")
+        _write_members(cast("dict[object, object]", value), parts, depth)
     else:
-        raise Invalid(f"{type(value).__name__} is no JSON value; use {type_of_json}", path=path)
+        raise Invalid(f"{type(value).__name__} is no JSON value; use {type_of_json}")
 
 
-def _sort_key(key: object, path: str) -> bytes:
-    if not isinstance(key, str):
-        raise Invalid(f"the key {key!r} is no string", path=path)
-    return _checked(key, path).encode("utf-16-be")
+def _write_items(items: Sequence[object], parts: list[str], depth: int) -> None:
+    parts.append("[" if items else "[]")
+    index = 0
+    try:
+        for index, item in enumerate(items):  # noqa: B007 - names the place of a fault
+            _write(item, parts, depth + 1)
+            parts.append(",")
+    except Invalid as fault:
+        raise _inside(f"[{index}]", fault) from None
+    if items:
+        parts[-1] = "]"
 
 
-def _checked(text: str, path: str) -> str:
+def _write_members(members: Mapping[object, object], parts: list[str], depth: int) -> None:
+    parts.append("{" if members else "{}")
+    for key in _sorted(members):
+        parts.append(_text(key))
+        parts.append(":")
+        try:
+            _write(members[key], parts, depth + 1)
+        except Invalid as fault:
+            raise _inside(key, fault) from None
+        parts.append(",")
+    if members:
+        parts[-1] = "}"
+
+
+def _inside(place: str, fault: Invalid) -> Invalid:
+    """Return the fault as seen from one level further out; paths are made only where something is wrong."""
+    joint = "." if fault.path and not fault.path.startswith("[") else ""
+    return Invalid(fault.fault, path=f"{place}{joint}{fault.path}")
+
+
+def _sorted(members: Iterable[object]) -> list[str]:
+    """Return the keys in the order of their UTF-16 code units."""
+    keys: list[str] = []
+    for key in members:
+        if not isinstance(key, str):
+            raise Invalid(f"the key {key!r} is no string")
+        keys.append(key)
+    if all(map(str.isascii, keys)):
+        return sorted(keys)  # The same order, found without encoding each
+    return sorted(keys, key=lambda key: _checked(key).encode("utf-16-be"))
+
+
+def _checked(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Invalid("holds a lone surrogate, which no JSON text can carry", path=path) from None
+        raise Invalid("holds a lone surrogate, which no JSON text can carry") from None
     if "\x00" in text:
-        raise Invalid("holds a NUL character", path=path)
+        raise Invalid("holds a NUL character")
     return text
 
 
-def _text(text: str, path: str) -> str:
+def _text(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    checked = _checked(text, path)
+    checked = _checked(text)
     return '"' + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if c < " " else c) for c in checked) + '"'
 
 
-def _number(value: float, path: str) -> str:
+def _number(value: float) -> str:
     """Write a float as ECMAScript does: the shortest digits that read back to the same number."""
     if not math.isfinite(value):
-        raise Invalid(f"{value} is no JSON number", path=path)
+        raise Invalid(f"{value} is no JSON number")
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
