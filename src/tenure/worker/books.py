@@ -53,6 +53,7 @@ class Entry:
     deadline: float | None = None
     why: Why | None = None
     is_lost: bool = False
+    is_cancel_heard: bool = False
     is_alone: bool = False
     host_fault: str = ""
     kills: int = 0
@@ -113,17 +114,18 @@ class Books:
         return self._entries.get(attempt_id)
 
     def add(self, entry: Entry) -> Entry | None:
-        """Take an attempt into care, and return the one of an older generation that it supersedes, if any."""
-        before = self._newest.get(entry.attempt.task_id)
+        """Take an attempt into care, and return the older one of its task, whose lease is lost by that."""
+        other = self._newest.get(entry.attempt.task_id)
         self._entries[entry.id] = entry
-        if before is None or before.attempt.generation < entry.attempt.generation:
+        if other is None or other.attempt.generation < entry.attempt.generation:
             self._newest[entry.attempt.task_id] = entry
+            older = other
         else:
-            before, entry.is_lost = None, True
+            older = entry
         if not entry.attempt.state.is_final:
             self._open.add(entry.id)
             self._quiet.clear()
-        return before
+        return older
 
     def ended(self, entry: Entry, attempt: Attempt) -> None:
         """Note that an attempt's end is saved: it takes no room any more."""

@@ -136,9 +136,9 @@ class Intake:
     def _take(self, admitted: Admitted) -> None:
         """Take into care what was saved, then have it acknowledged."""
         for attempt in admitted.attempts:
-            before = self._tools.books.add(Entry(attempt, Stage.WAITING))
-            if before is not None:
-                self._stops.lost(before)  # A newer generation exists, so the older one's lease is gone
+            older = self._tools.books.add(Entry(attempt, Stage.WAITING))
+            if older is not None:
+                self._stops.lost(older)
         for attempt in admitted.cancelled:
             entry = self._tools.books.get(attempt.id)
             if entry is not None:

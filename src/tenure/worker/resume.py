@@ -59,9 +59,11 @@ def _decision(tools: Tools, settling: Settling, attempt: Attempt) -> Start:
 
 def _take(tools: Tools, settling: Settling, stops: Stops, runner: Runner, attempt: Attempt) -> None:
     entry = Entry(attempt, Stage.ENDED if attempt.state.is_final else Stage.WAITING)
-    before = tools.books.add(entry)
-    if before is not None:
-        stops.lost(before)
+    older = tools.books.add(entry)
+    if older is not None:
+        stops.lost(older)
+    if entry.is_lost:
+        return
     if attempt.state is AttemptState.RUNNING:
         runner.offer(entry)
     elif attempt.state is AttemptState.PENDING and tools.books.is_shut:

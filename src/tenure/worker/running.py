@@ -79,7 +79,9 @@ class Runner:
         self.fill()
 
     def fill(self) -> None:
-        """Start what can be started now; what cannot keeps its place."""
+        """Start what can be started now; what cannot keeps its place, and so does all on a full disk."""
+        if self._books.is_full:
+            return
         waiting: list[Entry] = []
         while self._ready and len(self._books.live) < self._tools.config.slots:
             entry = self._ready.popleft()
@@ -129,9 +131,8 @@ class Runner:
             attempts = await save(partial(save_starts, starts=starts))
         except DiskFull:
             for entry, _ in due:  # Nothing has happened; they wait, renewed, until there is room
-                entry.stage = Stage.READY
-                self._ready.append(entry)
-                self._books.live.pop(entry.attempt.task_id, None)
+                self._release(entry)
+                self.offer(entry)
             return
         for entry, _ in due:
             self._started(entry, attempts[entry.id])
@@ -197,7 +198,8 @@ class Runner:
         else:
             self._books.host_works()
             self._books.ran(self._tools.alarms.now() - entry.started)
-            self._settling.settle(entry, outcome_of(finished, entry.why, entry.host_fault))
+            why = entry.why or (Why.CANCELLED if entry.is_cancel_heard else None)
+            self._settling.settle(entry, outcome_of(finished, why, entry.host_fault))
         self._release(entry)
 
     def _work(self, entry: Entry, declared: ManifestEntry) -> Work:

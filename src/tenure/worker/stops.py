@@ -59,6 +59,7 @@ class Stops:
 
     def cancel(self, entry: Entry) -> None:
         """Take note that a cancel was asked for; it is saved first, then acted on."""
+        entry.is_cancel_heard = True
         if not entry.attempt.cancel_requested and entry.stage not in (Stage.ENDING, Stage.ENDED):
             self._cancels.put([entry])
 

@@ -261,7 +261,9 @@ async def test_a_cancel_refuses_and_is_saved(bench: Bench, executor: CoroutineEx
         bench.control.cancel("task-1")
         refused = await execution.begin_effect(wanted())
         assert (refused.standing, refused.code) == ("refused", "cancelled")
+        executor.runs[0].told.set()  # The code stops at once, before the cancel is saved
         await worker.until(lambda: bench.control.task("task-1").state is TaskState.CANCELLED)
+        assert bench.control.kinds("task-1") == [EventKind.CANCELLED]
 
 
 async def test_a_witness_is_waited_for_while_nobody_answers(

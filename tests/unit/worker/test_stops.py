@@ -188,6 +188,26 @@ async def test_a_task_is_executed_once_here_at_any_time(bench: Bench, executor: 
         assert executor.started("task-1.2")[0].work.epoch == 2
 
 
+async def test_an_older_start_that_comes_late_is_superseded(
+    bench: Bench, executor: CoroutineExecutor
+) -> None:
+    """C121: generation 1 delivered after generation 2 is not waited for, not started and not forgotten."""
+    async with bench.worker(executor, slots=1) as worker:
+        bench.control.submit(waiting())
+        stream, bench.control._stream = bench.control._stream, None
+        bench.control.push("task-1")  # Not delivered
+        bench.control._stream = stream
+        bench.control.push("task-1")
+        await worker.until(lambda: executor.started("task-1.2"))
+        bench.control.offer(bench.control.sent["task-1.1"].command)
+        await worker.until(lambda: bench.control.sent["task-1.1"].state == "void")
+        await worker.settle()
+        assert executor.started("task-1.1") == []
+        assert list(executor.alive) == ["task-1.2"]
+        unfinished = await worker.local(lambda tx: tx.attempts.unfinished())
+        assert [attempt.id for attempt in unfinished] == ["task-1.2"]
+
+
 @pytest.mark.parametrize("rule", ["recompute", "resume", "query"])
 async def test_a_death_is_told_and_recovered_from_by_the_rule(
     bench: Bench, executor: CoroutineExecutor, rule: str

@@ -85,6 +85,35 @@ async def test_a_full_disk_takes_nothing_new_and_still_says_how_things_ended(
         await worker.until(lambda: any(id_.startswith("t2.") for id_ in executor.alive))
 
 
+async def test_what_waits_for_a_slot_on_a_full_disk_starts_when_there_is_room(
+    bench: Bench, executor: CoroutineExecutor
+) -> None:
+    """D28: renewed all the while; a stop hands it back without that."""
+    async with bench.worker(executor, slots=1) as worker:
+        disk = Disk(worker)
+        bench.control.submit(*(spec(id_, "wait-recompute") for id_ in ("t1", "t2", "t3")))
+        bench.control.push("t1", "t2", "t3")
+        await worker.until(lambda: executor.alive)
+        await worker.settle()
+        disk.is_full = True
+        bench.control.cancel("t1")
+        await worker.pass_time(40)
+        assert not executor.alive
+        claim = bench.control.task("t2").claim
+        assert claim is not None
+        assert claim.lease_is_live(bench.clock.wall())
+        disk.is_full = False
+        await worker.pass_time(10)
+        assert len(executor.alive) == 1
+        disk.is_full = True
+        worker.runtime.stop()
+        worker.runtime.stop()
+        await worker.pass_time(10)
+        worker.runtime.stop()
+        await worker.until(lambda: worker.ended)
+        assert {bench.control.task(id_).state for id_ in ("t2", "t3")} <= {TaskState.OPEN, TaskState.CLAIMED}
+
+
 async def test_a_checkpoint_that_cannot_be_written_is_the_hosts_fault(
     bench: Bench, executor: CoroutineExecutor
 ) -> None:
