@@ -19,6 +19,7 @@ from tenure.telemetry.lines import Fields, Render, json_lines, text_lines
 from tenure.telemetry.repeats import Repeats
 
 WAITING_MAX = 10_000  # Bound: events handed over and not written yet
+LINES_MAX = 64  # Bound: lines in one write
 CLOSE_S = 2.0  # Bound: how long the end of a process waits for its last lines
 
 
@@ -56,6 +57,7 @@ class LogObserver:
         self._told: queue.Queue[_Told | None] = queue.Queue(WAITING_MAX)
         self._dropped, self._counting = 0, threading.Lock()
         self._repeats: Repeats[_Told] = Repeats()
+        self._lines: list[str] = []
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
@@ -87,9 +89,11 @@ class LogObserver:
         # A reader that has gone ends the log, not the process that keeps leases.
         with contextlib.suppress(OSError, ValueError):
             while self._step(render):
-                pass
+                if len(self._lines) >= LINES_MAX or self._told.empty():
+                    self._write_lines()
             self._show(render, self._repeats.flush())
             self._show_dropped(render)
+            self._write_lines()
 
     def _step(self, render: Render) -> bool:
         """Take one event or the end of a window; False once the log is closed."""
@@ -119,8 +123,14 @@ class LogObserver:
     def _line(
         self, render: Render, name: str, fields: Fields, repeated: int, at: datetime | None = None
     ) -> None:
-        self._stream.write(render(name, fields, at or self._wall(), repeated) + "\n")
-        self._stream.flush()
+        self._lines.append(render(name, fields, at or self._wall(), repeated) + "\n")
+
+    def _write_lines(self) -> None:
+        """Write what was rendered: many lines at once when they come faster than they can be written."""
+        if self._lines:
+            self._stream.write("".join(self._lines))
+            self._stream.flush()
+            self._lines.clear()
 
 
 def _key(name: str, fields: Fields) -> bytes:

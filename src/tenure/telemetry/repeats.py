@@ -1,6 +1,7 @@
 """Lines that say the same again: shown at once, counted for a while, then shown with the count."""
 
 from collections.abc import Hashable
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 WINDOW_S = 10.0
@@ -17,6 +18,7 @@ class Repeats(Generic[L]):
         self._window_s = window_s
         self._kept_max = kept_max
         self._shown: dict[L, tuple[float, int]] = {}  # the window's end and the repeats in it, oldest first
+        self._repeated = 0  # how many of them were
 
     def take(self, line: L, now: float) -> list[tuple[L, int]]:
         """Return what is to be shown now: earlier lines with their repeats, and this one if it is new."""
@@ -24,19 +26,19 @@ class Repeats(Generic[L]):
         if line in self._shown:
             until, count = self._shown[line]
             self._shown[line] = (until, count + 1)
+            self._repeated += not count
             return due
         while len(self._shown) >= self._kept_max:
             oldest = next(iter(self._shown))
-            _, count = self._shown.pop(oldest)
-            due += [(oldest, count)] if count else []
+            due += [(oldest, count)] if (count := self._end(oldest)) else []
         self._shown[line] = (now + self._window_s, 0)
         return [*due, (line, 0)]
 
     def due(self, now: float) -> list[tuple[L, int]]:
         """End the windows that are over and return the lines that were repeated in them."""
-        over = [line for line, (until, _) in self._shown.items() if until <= now]
-        ended = [(line, self._shown.pop(line)[1]) for line in over]
-        return [(line, count) for line, count in ended if count]
+        # All windows are of one length, so none behind the first that lasts is over.
+        over = [line for line, _ in takewhile(lambda shown: shown[1][0] <= now, self._shown.items())]
+        return [(line, count) for line in over if (count := self._end(line))]
 
     def flush(self) -> list[tuple[L, int]]:
         """End all windows."""
@@ -44,4 +46,12 @@ class Repeats(Generic[L]):
 
     def next_end(self) -> float | None:
         """Return when the next window ends in which there were repeats."""
-        return min((until for until, count in self._shown.values() if count), default=None)
+        return (
+            next((until for until, count in self._shown.values() if count), None) if self._repeated else None
+        )
+
+    def _end(self, line: L) -> int:
+        """Forget a line and return its repeats."""
+        _, count = self._shown.pop(line)
+        self._repeated -= count > 0
+        return count
