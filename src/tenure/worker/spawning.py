@@ -19,6 +19,7 @@ from msgspec import Struct
 from tenure.core.errors import InvariantBroken
 from tenure.worker.processes import start_time_of
 
+_CAN_LEAVE_UNREAPED: Final = hasattr(os, "waitid")  # macOS has it from Python 3.13 on
 _VMSTAT: Final = Path("/proc/vmstat")
 _CGROUP: Final = Path("/proc/self/cgroup")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -112,18 +113,25 @@ class Child:
         self._ended()
 
     def _wait(self) -> None:
-        with suppress(ChildProcessError):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        if _CAN_LEAVE_UNREAPED:
+            with suppress(ChildProcessError):
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._process.wait()
         with suppress(RuntimeError):  # the loop has been closed: nobody asks any more
             self._loop.call_soon_threadsafe(self._ended)
 
     def _ended(self) -> None:
-        # 1. How it ended, without reaping it: its pid still names its session.
-        found = self._status()
-        # 2. What it has left in its session ends before anybody acts on its death.
-        self._kill_session()
-        # 3. Reap it; from here on the pid may be anybody's.
-        self._process.wait()
+        if _CAN_LEAVE_UNREAPED:
+            # 1. How it ended, without reaping it: its pid still names its session.
+            found = self._status()
+            # 2. What it has left in its session ends before anybody acts on its death.
+            self._kill_session()
+            # 3. Reap it; from here on the pid may be anybody's.
+            self._process.wait()
+        else:
+            code = self._process.wait()
+            found = Exit(code=code) if code >= 0 else Exit(signal=-code)
         if not self.gone.done():
             self.gone.set_result(found)
 

@@ -176,9 +176,12 @@ async def test_with_ignored_child_signals_an_end_is_never_a_success() -> None:
 
 
 async def test_without_descriptors_of_processes_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on macOS."""
+    """As on macOS, with a newer Python and an older one."""
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     assert await (await child("raise SystemExit(3)")).gone == Exit(code=3)
+    monkeypatch.setattr(spawning, "_CAN_LEAVE_UNREAPED", False)
+    assert await (await child("raise SystemExit(3)")).gone == Exit(code=3)
+    assert await (await child("import os; os.abort()")).gone == Exit(signal=6)
 
 
 async def test_a_kill_for_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
