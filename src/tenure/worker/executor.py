@@ -1,6 +1,7 @@
 """One executor process, as the supervisor sees it: its executions, their questions, its death."""
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -35,6 +36,8 @@ from tenure.worker.line import Line
 from tenure.worker.spawning import Child, Exit
 
 QUESTIONS_MAX: Final = 512  # Bound: questions of one executor that wait for answers
+KILLED: Final = "killed"
+"""The reason of an executor's end that says nothing about what it was doing."""
 LEAVING_S: Final = 2.0  # Bound: how long an executor may take to end when its line has closed
 DRAIN_S: Final = 1.0  # Bound: what a dead executor had written is read for so long
 
@@ -180,7 +183,8 @@ class Executor:
     def _bury(self, found: Exit) -> None:
         text = f"executor {self.pid} {found}"
         if not self.ready.done():
-            self.ready.set_exception(Unavailable(f"{text} while it imported the app"))
+            reason = KILLED if found.signal == signal.SIGKILL else None
+            self.ready.set_exception(Unavailable(f"{text} while it imported the app", reason=reason))
             self.ready.exception()  # Seen: whoever started it may have been cancelled
         left = [running for running in self._running.values() if not running.ended.done()]
         for running in left:

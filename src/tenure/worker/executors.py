@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -23,9 +24,12 @@ from tenure.ports.ids import Ids
 from tenure.ports.local import ExecutorRow, LocalStore
 from tenure.ports.observer import Observer
 from tenure.wire.executor import Cancel, Stop
-from tenure.worker.executor import Executor
+from tenure.worker.executor import KILLED, Executor
 from tenure.worker.processes import MARKER, ExecutorsLock
 from tenure.worker.spawning import Child
+
+IMPORTS_MAX: Final = 3
+"""Bound: first executors that are killed before one has told what it declares."""
 
 
 class ExecutorPlan(Struct, frozen=True):
@@ -102,14 +106,19 @@ class Executors:
     async def manifest(self) -> Sequence[ManifestEntry]:
         """Start the first executor and return what it declares.
 
+        One that somebody killed meanwhile says nothing about the module, and another one is started.
+
         Raises:
             InvalidConfig: The module cannot be imported.
         """
-        if self._manifest is None:
+        for tries_left in reversed(range(IMPORTS_MAX)):
+            if self._manifest is not None:
+                break
             try:
                 self._idle.append(await self._start())
             except Unavailable as error:
-                raise InvalidConfig(f"{self._plan.app}: {error.text}") from error
+                if error.reason != KILLED or not tries_left:
+                    raise InvalidConfig(f"{self._plan.app}: {error.text}") from error
         return self._manifest or []
 
     async def run(self, work: Work, execution: Execution) -> Finished:

@@ -52,6 +52,37 @@ async def test_an_app_that_cannot_be_imported_is_told_in_one_line(
     await house.close()
 
 
+KILLED = """
+import os, pathlib, signal
+from tenure import App, Attempt, Recovery
+times = pathlib.Path({times!r})
+times.write_text(times.read_text() + "x" if times.exists() else "x")
+if len(times.read_text()) <= {kills}:
+    os.kill(os.getpid(), signal.SIGKILL)
+app = App("killed")
+@app.capability("one", recovery=Recovery.RECOMPUTE)
+def one(attempt: Attempt) -> int:
+    return 1
+"""
+
+
+async def test_a_kill_during_the_first_import_is_no_fault_of_the_module(tmp_path: Path) -> None:
+    """Somebody short of memory, or with a grudge, may hit the first executor as well as any other."""
+    (tmp_path / "killed.py").write_text(KILLED.format(times=str(tmp_path / "times"), kills=2))
+    house = House(tmp_path, "killed:app")
+    assert [entry.name for entry in await house.executors.manifest()] == ["one"]
+    await house.close()
+
+
+async def test_a_module_that_always_gets_its_process_killed_is_told(tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(KILLED.format(times=str(tmp_path / "times"), kills=99))
+    house = House(tmp_path, "killed:app")
+    with pytest.raises(InvalidConfig, match="SIGKILL"):
+        await house.executors.manifest()
+    assert (tmp_path / "times").read_text() == "xxx"
+    await house.close()
+
+
 async def test_a_module_that_is_not_there_is_told(tmp_path: Path) -> None:
     house = House(tmp_path, "nowhere.at_all:app")
     with pytest.raises(InvalidConfig, match="No module named 'nowhere'"):
