@@ -7,15 +7,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tests.crash.cells import Cell, all_cells, impossible, select
+from tests.crash.chance import run_round
+from tests.crash.course import Findings
 from tests.crash.report import table, violations, write_report
 from tests.crash.rig import ROOT
 from tests.crash.trial import Outcome, run
@@ -27,6 +30,12 @@ STORIES = ("tests/system/test_rogue_handlers.py",)
 """Stories with a long version, told in full beside the matrix."""
 
 
+ROUNDS = 40
+"""Rounds of blows at random moments beside the matrix."""
+
+Trial = Callable[[], Findings]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the cells, write the report, and return the exit code."""
     said = _arguments(argv)
@@ -36,25 +45,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     left_out = {cell: reason for cell in cells if (reason := impossible(cell)) is not None}
     to_run = [cell for cell in cells if cell not in left_out]
-    random.Random(said.seed).shuffle(to_run)
     if said.list:
-        print("\n".join(map(str, sorted(to_run))))
+        print("\n".join(map(str, to_run)))
         return 0
-    started = time.monotonic()
-    work = said.folder / "cells"
+    work = said.folder / "work"
     shutil.rmtree(work, ignore_errors=True)
-    outcomes = list(_run_all(to_run, work, said.jobs))
+    started = time.monotonic()
+    found = list(_run_all(_trials(to_run, said, work), work, said.jobs))
+    outcomes = [one for one in found if isinstance(one, Outcome)]
+    rounds = [one for one in found if not isinstance(one, Outcome)]
     stories = {} if said.only else {story: _tell(story) for story in STORIES}
     seconds = time.monotonic() - started
-    report = said.folder.parent / "crash-report.json"
-    write_report(report, outcomes, left_out, stories, seconds=seconds, seed=said.seed)
-    return _say(outcomes, left_out, stories, report, seconds)
+    report = said.folder / "crash-report.json"
+    write_report(report, outcomes, rounds, left_out, stories, seconds=seconds, seed=said.seed)
+    return _say(outcomes, rounds, left_out, stories, report, seconds)
 
 
 class _Said(argparse.Namespace):
     """The command line, parsed."""
 
     only: str | None
+    rounds: int | None
     seed: int
     jobs: int
     folder: Path
@@ -64,36 +75,49 @@ class _Said(argparse.Namespace):
 def _arguments(argv: Sequence[str] | None) -> _Said:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.matrix", description=__doc__)
     parser.add_argument("--only", metavar="POINT,BLOW,KIND", help="some cells; an empty part means all")
-    parser.add_argument("--seed", type=int, default=0, help="order of the cells")
-    parser.add_argument("--jobs", type=int, default=JOBS, help=f"cells at once (default {JOBS})")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "crash", help="logs of what failed")
+    parser.add_argument(
+        "--rounds", type=int, help=f"rounds of random blows (default {ROUNDS}, with --only 0)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="order of the cells, late holders, random blows")
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"trials at once (default {JOBS})")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build", help="where report and logs go")
     parser.add_argument("--list", action="store_true", help="name the cells and run none")
     return parser.parse_args(argv, namespace=_Said())
 
 
-def _run_all(cells: Sequence[Cell], work: Path, jobs: int) -> Iterable[Outcome]:
-    """Run cells side by side, and yield each outcome as it comes."""
+def _trials(cells: Sequence[Cell], said: _Said, work: Path) -> list[Trial]:
+    """Return what is to be run, in an order drawn by the seed; seed 0 holds no holder back for longer."""
+    draw = random.Random(said.seed)
+    rounds = said.rounds if said.rounds is not None else 0 if said.only else ROUNDS
+    trials: list[Trial] = [
+        partial(run, cell, work / _file(str(cell)), late=bool(said.seed) and draw.random() < 0.5)
+        for cell in cells
+    ]
+    seeds = range(said.seed * 1_000, said.seed * 1_000 + rounds)
+    trials += [partial(run_round, seed, work / f"chance-{seed}") for seed in seeds]
+    draw.shuffle(trials)
+    return trials
+
+
+def _file(name: str) -> str:
+    return name.replace(",", "-").replace(" ", "-")
+
+
+def _run_all(trials: Sequence[Trial], work: Path, jobs: int) -> Iterator[Findings]:
+    """Run trials side by side, and yield what each has found as it comes."""
     progress = _bar() if sys.stderr.isatty() else nullcontext()
     with progress as bar, ThreadPoolExecutor(jobs) as pool:
-        bar_id = bar.add_task("cells", total=len(cells), bad=0) if bar else None
-        waiting: set[Future[Outcome]] = {
-            pool.submit(run, cell, work / str(cell).replace(",", "-")) for cell in cells
-        }
-        done, bad = 0, 0
-        try:
-            while waiting:
-                ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for outcome in (future.result() for future in ended):
-                    done, bad = done + 1, bad + (not outcome.passed)
-                    _keep_logs(outcome, work)
-                    if bar and bar_id is not None:
-                        bar.update(bar_id, completed=done, bad=bad)
-                    if not bar or not outcome.passed:
-                        _tell_one(outcome, done, len(cells))
-                    yield outcome
-        finally:
-            for future in waiting:
-                future.cancel()
+        shown = bar.add_task("trials", total=len(trials), bad=0) if bar else None
+        bad = 0
+        for done, future in enumerate(as_completed([pool.submit(trial) for trial in trials]), start=1):
+            found = future.result()
+            bad += not found.passed
+            _keep_logs(found, work)
+            if bar and shown is not None:
+                bar.update(shown, completed=done, bad=bad)
+            if not bar or not found.passed:
+                _tell_one(found, done, len(trials))
+            yield found
 
 
 def _bar() -> Progress:
@@ -107,28 +131,31 @@ def _bar() -> Progress:
     )
 
 
-def _keep_logs(outcome: Outcome, work: Path) -> None:
-    if outcome.logs:
+def _keep_logs(found: Findings, work: Path) -> None:
+    if found.logs:
         work.mkdir(parents=True, exist_ok=True)
-        (work / f"{str(outcome.cell).replace(',', '-')}.log").write_text(outcome.logs)
+        (work / f"{_file(found.name)}.log").write_text(found.logs)
 
 
-def _tell_one(outcome: Outcome, done: int, there_are: int) -> None:
-    word = "ok" if outcome.passed else "; ".join(outcome.violations)
-    print(f"{done:4}/{there_are} {outcome.cell} {outcome.seconds:.1f} s: {word}", file=sys.stderr, flush=True)
+def _tell_one(found: Findings, done: int, there_are: int) -> None:
+    word = "ok" if found.passed else "; ".join(found.violations)
+    print(f"{done:4}/{there_are} {found.name} {found.seconds:.1f} s: {word}", file=sys.stderr, flush=True)
 
 
 def _tell(story: str) -> str:
     """Run a story's long version and say how it went."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(ROOT / story)]
+    print(f"telling {story} at length", file=sys.stderr, flush=True)
+    options = ["-q", "-p", "no:randomly", "-p", "no:faulthandler"]
+    command = [sys.executable, "-m", "pytest", *options, str(ROOT / story)]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, "TENURE_LONG": "1"}, check=False)
     return "passed" if ended.returncode == 0 else f"failed with {ended.returncode}"
 
 
 def _say(
     outcomes: Sequence[Outcome],
-    left_out: dict[Cell, str],
-    stories: dict[str, str],
+    rounds: Sequence[Findings],
+    left_out: Mapping[Cell, str],
+    stories: Mapping[str, str],
     report: Path,
     seconds: float,
 ) -> int:
@@ -137,10 +164,11 @@ def _say(
         print(f"cannot occur: {cell}: {reason}")
     for story, how in stories.items():
         print(f"{story}: {how}")
-    found = violations(outcomes)
+    both = [*outcomes, *rounds]
+    found = violations(both)
     print(
-        f"{len(outcomes)} cells, {sum(one.kills for one in outcomes)} kills, "
-        f"{sum(one.unknown for one in outcomes)} decided by a verdict, {seconds:.0f} s, "
+        f"{len(outcomes)} cells and {len(rounds)} rounds of chance, {sum(one.kills for one in both)} kills, "
+        f"{sum(bool(one.unknown) for one in both)} with a verdict, {seconds:.0f} s, "
         f"{len(found)} violations; report in {report}"
     )
     for violation in found:

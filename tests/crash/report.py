@@ -7,12 +7,14 @@ from pathlib import Path
 
 from tenure.core.faultpoints import FaultPoint
 from tests.crash.cells import Blow, Cell, expected
+from tests.crash.course import Findings
 from tests.crash.trial import Outcome
 
 
 def write_report(
     path: Path,
     outcomes: Sequence[Outcome],
+    rounds: Sequence[Findings],
     impossible: Mapping[Cell, str],
     stories: Mapping[str, str],
     *,
@@ -24,30 +26,40 @@ def write_report(
     document = {
         "cells": len(outcomes),
         "impossible": {str(cell): reason for cell, reason in impossible.items()},
-        "kills": sum(one.kills for one in outcomes),
+        "rounds": len(rounds),
+        "kills": sum(one.kills for one in (*outcomes, *rounds)),
         "seconds": round(seconds, 1),
         "seed": seed,
-        "violations": sum(len(one.violations) for one in outcomes),
-        "unknown": sum(one.unknown for one in outcomes),
+        "violations": sum(len(one.violations) for one in (*outcomes, *rounds)),
+        "unknown": sum(bool(one.unknown) for one in (*outcomes, *rounds)),
         "stories": dict(stories),
-        "outcomes": [_line(one) for one in sorted(outcomes, key=lambda one: one.cell)],
+        "outcomes": [_line(one) | _cell(one) for one in sorted(outcomes, key=lambda one: one.name)],
+        "chance": [_line(one) for one in sorted(rounds, key=lambda one: one.name)],
     }
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def _line(one: Outcome) -> dict[str, object]:
-    table = expected(one.cell)
+def _line(one: Findings) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "seconds": round(one.seconds, 2),
+        "kills": one.kills,
+        "unknown": sorted(one.unknown),
+        "generations": one.generations,
+        "violations": one.violations,
+    }
+
+
+def _cell(one: Outcome) -> dict[str, object]:
+    if one.cell is None:
+        return {}
+    said = expected(one.cell)
     return {
         "point": one.cell.point,
         "blow": one.cell.blow,
         "kind": one.cell.kind,
-        "seconds": round(one.seconds, 2),
-        "kills": one.kills,
-        "unknown": one.unknown,
-        "unknown_expected": table.unknown,
-        "reason": table.reason,
-        "generations": one.generations,
-        "violations": one.violations,
+        "unknown_expected": said.unknown,
+        "reason": said.reason,
     }
 
 
@@ -55,7 +67,8 @@ def table(outcomes: Iterable[Outcome]) -> list[str]:
     """Return points by blows: how many of the cells there have passed, and the mean of their seconds."""
     squares: dict[tuple[FaultPoint, Blow], list[Outcome]] = defaultdict(list)
     for one in outcomes:
-        squares[one.cell.point, one.cell.blow].append(one)
+        if one.cell is not None:
+            squares[one.cell.point, one.cell.blow].append(one)
     points = [point for point in FaultPoint if any((point, blow) in squares for blow in Blow)]
     lines = ["point".ljust(22) + "".join(str(blow).rjust(18) for blow in Blow)]
     lines += [
@@ -73,6 +86,6 @@ def _square(ones: Sequence[Outcome]) -> str:
     return f"{passed}/{len(ones)} {sum(one.seconds for one in ones) / len(ones):.1f}s{mark}"
 
 
-def violations(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return every violation with its cell."""
-    return [f"{one.cell}: {violation}" for one in outcomes for violation in one.violations]
+def violations(found: Iterable[Findings]) -> list[str]:
+    """Return every violation with where it was."""
+    return [f"{one.name}: {violation}" for one in found for violation in one.violations]

@@ -239,8 +239,10 @@ class Rig:
     # The end.
 
     def stop(self) -> dict[str, int]:
-        """Ask every process to leave, and return how each that still ran has ended."""
+        """Ask every process to leave, and return how each has ended; one that just starts is ready first."""
         ends: dict[str, int] = {}
+        for worker in self.workers.values():
+            worker.wait_ready()
         for worker in self.workers.values():
             worker.terminate()
         for name, worker in self.workers.items():
