@@ -114,9 +114,10 @@ def test_bars_are_drawn_on_a_terminal(
         view.show(at(Progress(stage="[scale]", completed=3, total=4)))
         view.show(at(None, state="done", id="t2"))
         view.count(1, 2)
-        view.drop("t2")
+        view.leave(at(None, state="failed", id="t2"))
         view.drop("t2")
     shown = capsys.readouterr().err
     assert "[scale] (3 of 4)" in shown
     assert "1 of 2 ended" in shown
+    assert "t2  scale  failed" in shown
     assert "\x1b[3" not in shown.replace("\x1b[3A", "")

@@ -1,5 +1,6 @@
 """The group: help without loading anything, and wrong usage as one line with exit code 2."""
 
+import os
 import subprocess
 import sys
 
@@ -130,3 +131,28 @@ def test_a_traceback_only_with_debug(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("tenure 0.")
+
+
+def test_what_nobody_expected_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprise(*_: object, **__: object) -> None:
+        raise LookupError("nowhere")
+
+    monkeypatch.setattr("tenure.cli.work.worker_settings", surprise)
+    assert run(["worker", "--app", "a:b"]) == 1
+    assert capsys.readouterr().err == "tenure: LookupError: nowhere; --debug shows where\n"
+    with pytest.raises(LookupError):
+        run(["worker", "--app", "a:b", "--debug"])
+
+
+def test_the_shell_completes_verbs() -> None:
+    environment = {
+        **os.environ,
+        "_TENURE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "tenure sub",
+        "COMP_CWORD": "1",
+    }
+    command = [sys.executable, "-m", "tenure.cli.main"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["plain,submit"]

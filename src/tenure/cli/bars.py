@@ -49,6 +49,10 @@ class View(Protocol):
         """Show that task no more."""
         ...
 
+    def leave(self, task: TaskView) -> None:
+        """Say how a task ended, and show it no more."""
+        ...
+
     def count(self, ended: int, total: int) -> None:
         """Show how many of many have ended."""
         ...
@@ -69,6 +73,9 @@ class Silence:
         """Do nothing."""
 
     def drop(self, task_id: str) -> None:
+        """Do nothing."""
+
+    def leave(self, task: TaskView) -> None:
         """Do nothing."""
 
     def count(self, ended: int, total: int) -> None:
@@ -103,6 +110,11 @@ class Lines(Silence):
     def drop(self, task_id: str) -> None:
         """Forget what was said of it."""
         self._said.pop(task_id, None)
+
+    def leave(self, task: TaskView) -> None:
+        """Print its last line."""
+        self.show(task)
+        self.drop(task.id)
 
 
 class Bars:
@@ -144,6 +156,12 @@ class Bars:
         row = self._rows.pop(task_id, None)
         if row is not None:
             self._progress.remove_task(row)
+
+    def leave(self, task: TaskView) -> None:
+        """Put a line with its end above the bars."""
+        self.drop(task.id)
+        line = f"{task.id}  {clean(task.capability)}  {words(task)}"
+        self._progress.console.print(line, markup=False, soft_wrap=True)
 
     def count(self, ended: int, total: int) -> None:
         """Draw a bar of how many have ended."""

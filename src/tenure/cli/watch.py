@@ -1,6 +1,5 @@
 """`tenure watch`: live progress of one task, or of all that run."""
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
@@ -48,8 +47,9 @@ def _watch_fleet(client: "Client", view: View) -> NoReturn:
     pause = threading.Event()
     while True:
         running = {task.id: task for task in client.tasks(state=TaskState.CLAIMED, limit=SHOWN_MAX)}
-        for id_ in shown.keys() - running.keys():
-            _last_look(client, view, id_)
+        for id_ in shown:
+            if id_ not in running:
+                _last_look(client, view, id_)
         for task in running.values():
             view.show(task)
         shown = running
@@ -57,6 +57,7 @@ def _watch_fleet(client: "Client", view: View) -> NoReturn:
 
 
 def _last_look(client: "Client", view: View, task_id: str) -> None:
-    with contextlib.suppress(NotFound):  # Pruned meanwhile
-        view.show(client.task(task_id))
-    view.drop(task_id)
+    try:
+        view.leave(client.task(task_id))
+    except NotFound:  # Pruned meanwhile
+        view.drop(task_id)
