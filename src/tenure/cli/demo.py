@@ -92,8 +92,8 @@ def _row(one: "Evidence") -> list[object]:
 def _print_check(out: Output, check: "Check") -> None:
     if out.json:
         out.line({"event": "check", "claim": check.claim, "ok": check.ok, "detail": check.detail})
-    else:
-        out.say(f"{'ok    ' if check.ok else 'FAILED'}  {check.claim}: {check.detail}")
+        return
+    out.say(f"{'ok    ' if check.ok else 'FAILED'}  {check.claim}: {check.detail}")
 
 
 def _stay(out: Output, url: str, token: str) -> None:

@@ -121,7 +121,7 @@ class BarScreen(_Plain):
         for name, task in tasks.items():
             if name not in self._rows:
                 self._rows[name] = self._progress.add_task(f"{name:<13}", total=100, words="")
-            shown = words(task) if task.claim is None else f"{words(task)}, {_standing(task)}"
+            shown = f"{words(task)}, {_standing(task)}" if _is_moving(task) else _standing(task)
             self._progress.update(self._rows[name], completed=_percent(task), words=shown)
 
     def __enter__(self) -> Self:
