@@ -65,12 +65,18 @@ def merge_index(attempt: Attempt, shards: int, work: str) -> Totals:
 @app.capability(
     "walk-sources", version="1", recovery=Recovery.RESUME, window="the last item may be read twice"
 )
-def walk_sources(attempt: Attempt, root: str, reads: str | None = None, bytes_per_s: float = 0) -> Position:
-    """Read every file once, in order, with a checkpoint behind each."""
+def walk_sources(
+    attempt: Attempt, root: str, first: int | None = None, reads: str | None = None, bytes_per_s: float = 0
+) -> Position:
+    """Read every file once (or the first so many), in order, with a checkpoint behind each."""
     saved = attempt.resumed_from
     start = msgspec.convert(saved, Position) if saved is not None else None
     positions = walk(
-        Path(root), start, reads=Path(reads) if reads is not None else None, bytes_per_s=bytes_per_s
+        Path(root),
+        start,
+        first=first,
+        reads=Path(reads) if reads is not None else None,
+        bytes_per_s=bytes_per_s,
     )
     position = next(positions)
     for position in positions:

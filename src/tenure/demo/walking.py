@@ -31,18 +31,25 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def walk(
-    root: Path, saved: Position | None, *, reads: Path | None = None, bytes_per_s: float = 0
+    root: Path,
+    saved: Position | None,
+    *,
+    first: int | None = None,
+    reads: Path | None = None,
+    bytes_per_s: float = 0,
 ) -> Iterator[Position]:
     """Continue behind a saved position, or from the start, and yield the new position after each item.
 
     The first position that is yielded is the one that the walk continues from.
 
-    Args: root: Folder whose files are the items. saved: Where an earlier walk stood. reads: A file that
-    gets one line for each item that is read, before it is read: the count from outside. bytes_per_s: Bound
-    on the rate of reading.
-
+    Args:
+        root: Folder whose files are the items.
+        saved: Where an earlier walk stood.
+        first: Only so many of the items, from the first on.
+        reads: A file that gets a line for each item before it is read: the count from outside.
+        bytes_per_s: Bound on the rate of reading.
     """
-    paths = sources(root)
+    paths = sources(root)[:first]
     listing = listing_digest(paths)
     position = (
         saved if saved is not None and saved.listing == listing else Position(listing, items=len(paths))

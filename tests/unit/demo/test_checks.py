@@ -11,7 +11,7 @@ from tenure.demo.story.checks import Read
 from tenure.demo.truth import Truth
 from tests.unit.demo.build import line, view
 
-TRUTH = Truth(Totals(3, 30, 60, 600, "d" * 64), "c" * 64)
+TRUTH = Truth(Totals(3, 30, 60, 600, "d" * 64), 3, "c" * 64)
 
 
 def reads(*runs: Sequence[int]) -> list[Read]:

@@ -106,3 +106,10 @@ def test_a_walk_over_another_list_starts_over(root: Path) -> None:
 
 def test_the_installation_has_sources_enough_for_a_demo() -> None:
     assert len(sources(installation())) > 500
+
+
+def test_a_walk_may_stop_after_the_first_items(root: Path) -> None:
+    *_, last = walk(root, None, first=2)
+    told = truth.compute(root, 2)
+    assert (last.next_item, last.items, last.chain) == (2, told.walked, told.chain)
+    assert told.chain != truth.compute(root).chain

@@ -12,8 +12,11 @@ SCENES = ("dawn", "noon", "dusk", "night")
 ORDER = "order-17"
 CENTS = 4_900
 
+WALKED = 1_000
+"""Bound: files that the walk reads; each is a checkpoint of its own, and a slow disk has its say."""
+
 INDEX_BYTES_PER_S = 2_000_000.0
-WALK_BYTES_PER_S = 4_000_000.0
+WALK_BYTES_PER_S = 2_200_000.0
 """Bounds on the rate of reading, so that there is something to strike on a fast machine too."""
 
 LOSSES_MAX = 50
@@ -98,7 +101,12 @@ def _walk(props: Props) -> Part:
         "walk",
         Recovery.RESUME,
         "walk-sources",
-        {"root": str(props.root), "reads": str(props.reads), "bytes_per_s": WALK_BYTES_PER_S},
+        {
+            "root": str(props.root),
+            "first": WALKED,
+            "reads": str(props.reads),
+            "bytes_per_s": WALK_BYTES_PER_S,
+        },
         lease_s=LONG_LEASE_S,
     )
 

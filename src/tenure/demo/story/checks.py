@@ -102,9 +102,11 @@ def walk_is_true(task: TaskView, truth: Truth) -> Check:
     """Say whether the walk met every file once and in order: its chain of digests equals the plain one."""
     walked = _read(task.result, Position)
     wrong: list[str] = []
-    if walked is None or (walked.chain, walked.next_item) != (truth.chain, truth.index.files):
+    if walked is None or (walked.chain, walked.next_item) != (truth.chain, truth.walked):
         wrong.append(f"it ended as {task.result}")
-    return _check("the walk equals one made without Tenure", wrong, f"chain {truth.chain[:12]}")
+    return _check(
+        "the walk equals one made without Tenure", wrong, f"{truth.walked} files, chain {truth.chain[:12]}"
+    )
 
 
 def read_within_window(reads: Sequence[Read], items: int) -> Check:

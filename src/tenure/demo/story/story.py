@@ -11,7 +11,7 @@ from tenure.client.client import Client
 from tenure.core.errors import TenureError
 from tenure.demo.sources import installation
 from tenure.demo.story import checks
-from tenure.demo.story.acts import ORDER, SCENES, Props, opening, payment, scene_name
+from tenure.demo.story.acts import ORDER, SCENES, WALKED, Props, opening, payment, scene_name
 from tenure.demo.story.chance import Chance
 from tenure.demo.story.checks import Check
 from tenure.demo.story.evidence import Evidence, evidence_of
@@ -105,7 +105,7 @@ def _evidence(play: Play) -> list[Evidence]:
 
 def _judge(play: Play) -> list[Check]:
     """Check what must be true, against what a reader from outside finds."""
-    truth = compute(play.props.root)
+    truth = compute(play.props.root, WALKED)
     records = play.records()
     reads = checks.parse_reads(play.props.reads.read_text())
     board = {task.id: task for task in play.client.tasks()}
@@ -117,5 +117,5 @@ def _judge(play: Play) -> list[Check]:
         checks.charged_once(ORDER, board[payment(play.props).name], records),
         checks.index_is_true(board["merge-index"], truth),
         checks.walk_is_true(board["walk"], truth),
-        checks.read_within_window(reads, truth.index.files),
+        checks.read_within_window(reads, truth.walked),
     ]
