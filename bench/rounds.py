@@ -38,6 +38,7 @@ class Drain(Struct, frozen=True):
     cpu_ms: dict[str, float]
     rss_idle_mib: dict[str, float]
     rss_after_mib: dict[str, float]
+    granted_again: int
 
     @property
     def cpu_ms_total(self) -> float:
@@ -133,7 +134,7 @@ def drain(plant: Plant, capability: str, tasks: int) -> Drain:
     plant.wait_settled()
     after = plant.usage()
     settled = [task for task in plant.client.tasks(capability=capability) if task.id in ids]
-    honesty.check_exactly_once(plant, settled, plant.executions() - executed)
+    again = honesty.check_exactly_once(plant, settled, plant.executions() - executed)
     seconds = (max(t.finished_at for t in settled if t.finished_at) - released_at).total_seconds()
     return Drain(
         tasks=tasks,
@@ -143,4 +144,5 @@ def drain(plant: Plant, capability: str, tasks: int) -> Drain:
         cpu_ms=after.cpu_ms_since(before, tasks),
         rss_idle_mib=before.rss_mib,
         rss_after_mib=after.rss_mib,
+        granted_again=again,
     )
