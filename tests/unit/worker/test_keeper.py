@@ -124,6 +124,23 @@ async def test_progress_travels_with_a_number_until_it_is_heard(
         assert "progress.refused" in worker.ledger.names()
 
 
+async def test_progress_does_not_wait_for_a_far_tick(bench: Bench, executor: CoroutineExecutor) -> None:
+    """C075: whoever watches sees it within two seconds, by one more heartbeat for all that has changed."""
+    async with bench.worker(executor, ttl_s=300.0) as worker:
+        await running(bench, worker, "t1", "t2", lease_ttl_s=300.0)
+        since = len(bench.control.called("heartbeat"))
+        for completed in range(3):
+            for run in executor.runs:
+                run.execution.progress(Progress(completed=completed, total=10))
+        await worker.pass_time(2.5)
+        assert [bench.control.tasks[id_].progress for id_ in ("t1", "t2")] == [
+            {"completed": 2, "total": 10}
+        ] * 2
+        assert len(bench.control.called("heartbeat")) == since + 1
+        await worker.pass_time(20)
+        assert len(bench.control.called("heartbeat")) == since + 1
+
+
 async def test_the_code_learns_of_each_new_end_of_its_lease(
     bench: Bench, executor: CoroutineExecutor
 ) -> None:
