@@ -69,6 +69,21 @@ def test_it_says_where_it_is_and_leaves_files_for_the_command_line(start: Start,
     assert submit(start)
 
 
+def test_a_second_server_on_one_store_is_refused(start: Start, folder: Path, tmp_path: Path) -> None:
+    """Each wakes only its own callers; and the second one's address would stand where the first one stood."""
+    first = start(*ANY_PORT, "--json")
+    url = first.wait_ready()["url"]
+    (tmp_path / "another-name").symlink_to(folder)
+    for store in ("tenure.db", str(tmp_path / "another-name" / "tenure.db")):
+        second = start(*ANY_PORT, "--store", f"sqlite:///{store}")
+        assert second.wait_exit() == 2
+        assert f"store {store} is in use by process {first.pid}; stop it or use another store" in error_of(
+            second
+        )
+    assert (folder / "tenure.db.url").read_text() == f"{url}\n"
+    assert submit(start)
+
+
 def test_a_restart_keeps_tasks_and_credential(start: Start, folder: Path) -> None:
     first = start(*ANY_PORT, "--json")
     first.wait_ready()

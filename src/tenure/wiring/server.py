@@ -12,6 +12,7 @@ from tenure.server.run import HttpServer, Listening
 from tenure.service.plane import ControlPlaneService
 from tenure.settings import ServerSettings
 from tenure.stores.sqlite.control.store import SqliteControlStore, open_control_store
+from tenure.stores.sqlite.owner import served_by_one
 from tenure.system.clock import SystemClock
 from tenure.system.faults import faults_of
 from tenure.system.ids import SystemIds
@@ -35,6 +36,7 @@ def run_server(settings: ServerSettings, ready: Ready) -> None:
     with (
         LogObserver(sys.stderr, clock.wall, clock.boot, json=settings.json, color=settings.color) as log,
         libraries_told(log.tell),
+        served_by_one(settings.store_path),
         open_control_store(settings.store_path, clock, ids, warn=teller(log)) as store,
     ):
         service = ControlPlaneService(store, ids, clock, log, faults_of("server", settings.faults))

@@ -1,6 +1,5 @@
 """A state folder and its one owner: private, on a local disk, locked until the owning process dies (D29)."""
 
-import fcntl
 import os
 import re
 import stat
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tenure.core.errors import InvalidConfig
+from tenure.stores.sqlite.owner import take_lock
 
 LOCK_NAME = "owner.lock"
 
@@ -58,7 +58,7 @@ class StateFolder:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             _check_privacy(path)
             _check_file_system(path)
-            return cls(path, _lock(path))
+            return cls(path, take_lock(path / LOCK_NAME, f"state folder {path}", other="folder"))
         except OSError as error:
             raise InvalidConfig(f"state folder {path} cannot be used: {error.strerror}") from error
 
@@ -105,23 +105,3 @@ def _check_file_system(path: Path) -> None:
         raise InvalidConfig(
             f"state folder {path} is on {found}, a network file system; use a folder on a local disk"
         )
-
-
-def _lock(folder: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # For the message that a second owner gets, and for nothing else.
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    except BlockingIOError:
-        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-        os.close(descriptor)
-        raise InvalidConfig(
-            f"state folder {folder} is in use by process {owner or 'unknown'}; stop it or use another folder"
-        ) from None
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
