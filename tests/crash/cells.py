@@ -89,9 +89,6 @@ SERVER = frozenset(
 )
 EXECUTOR = frozenset({P.INSIDE_APPLY, P.APPLIED})
 RUNNING = frozenset({Stage.INSIDE, Stage.PERMITTED, Stage.ACTING, Stage.KNOWN})
-ABOUT_EFFECTS = frozenset(
-    {P.INTENT_SAVED, P.WITNESS_COMMITTED, P.WITNESS_ANSWERED, P.INSIDE_APPLY, P.APPLIED, P.RESULT_SAVED}
-)
 
 
 def home_of(point: P) -> str:
@@ -134,16 +131,13 @@ class Expected:
     reason: str
 
 
+CANNOT_OCCUR: dict[Cell, str] = {}
+"""Cells that cannot occur, each with its reason. None: every kind of work passes every boundary."""
+
+
 def all_cells() -> Iterator[Cell]:
-    """Yield every cell; the blind kind of `query` only where its effect makes the difference."""
-    for point, blow, kind in product(P, Blow, Kind):
-        if kind is not Kind.QUERY_BLIND or point in ABOUT_EFFECTS:
-            yield Cell(point, blow, kind)
-
-
-def impossible(cell: Cell) -> str | None:
-    """Return why a cell cannot occur, or None."""
-    return None
+    """Yield every cell, whether it can occur or not."""
+    return (Cell(point, blow, kind) for point, blow, kind in product(P, Blow, Kind))
 
 
 def expected(cell: Cell) -> Expected:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from tenure import Recovery
@@ -27,10 +28,10 @@ def away(rig: Rig) -> Iterator[Proxy]:
 class Held:
     """One task of a rule, held by worker `one` behind `away`, while worker `two` is ready to take over."""
 
-    def __init__(self, rig: Rig, world: World, away: Proxy, rule: Recovery) -> None:
+    def __init__(self, rig: Rig, world: World, away: Proxy, rule: Recovery, work: str = "wait") -> None:
         self.rig, self.world, self.away = rig, world, away
         self.one = rig.start_worker("one", url=away.url)
-        self.id = rig.submit(f"wait-{rule}", {"folder": str(rig.folder / "world")}, lease_ttl_s=LEASE_S)
+        self.id = rig.submit(f"{work}-{rule}", {"folder": str(rig.folder / "world")}, lease_ttl_s=LEASE_S)
         wait_began(rig, world, f"{self.id}:1")
         rig.start_worker("two")
 
@@ -42,9 +43,10 @@ class Held:
     def acts(self) -> int:
         return self.world.count("act", request_id(self.id, 1, "act"))
 
-    def runs_at_one(self) -> bool:
-        """Say whether worker `one` has an executor that is executing: one that holds no work idles."""
-        return any(child.is_running() for child in self.one.children())
+    def is_alive(self, generation: int) -> bool:
+        """Say whether the process in which a generation began is still there."""
+        began = (line for line in self.world.lines("began") if line["name"] == f"{self.id}:{generation}")
+        return psutil.pid_exists(next(began)["pid"])
 
 
 @pytest.mark.parametrize("rule", [Recovery.RECOMPUTE, Recovery.RESUME, Recovery.QUERY])
@@ -55,6 +57,7 @@ def test_in_calm_another_worker_takes_over_and_the_former_is_fenced(
     held = Held(rig, world, away, rule)
     away.black_hole()
     wait_began(rig, world, f"{held.id}:2")
+    assert held.is_alive(1)  # its results are fenced, so it may go on in vain
     held.go(1)  # the former holder goes on to its effect, which may not begin
     assert held_to(rig, lambda: held.acts == 0, 1.0)
     held.go(2)
@@ -81,6 +84,20 @@ def test_manual_work_is_ended_by_its_deadline(rig: Rig, world: World, away: Prox
     away.heal()
     rig.wait_idle("one")
     assert wait_state(rig, held.id, "unknown").generation == task.generation
+
+
+def test_manual_work_that_does_not_listen_is_dead_before_its_lease_ends(
+    rig: Rig, world: World, away: Proxy
+) -> None:
+    """D14: cancelled a grace before its deadline, killed at it, by the worker's own clock alone."""
+    held = Held(rig, world, away, Recovery.MANUAL, "deaf")
+    assert held.is_alive(1)
+    away.black_hole()
+    wait_state(rig, held.id, "unknown")
+    assert not held.is_alive(1)
+    away.heal()
+    rig.wait_idle("one")
+    assert held.one.is_running
 
 
 @pytest.mark.parametrize("rule", list(Recovery))

@@ -14,7 +14,7 @@ from tests.system.waiting import is_settled, wait_began, wait_done, wait_state
 LEASE_S = 3.0
 LONG = bool(os.environ.get("TENURE_LONG"))
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(600 if LONG else 150)]
 
 
 def alter(rig: Rig, *scripts: str) -> None:
@@ -91,9 +91,13 @@ def test_a_handler_that_never_ends_is_gone_after_its_silence(rig: Rig, world: Wo
     worker = rig.start_worker("one")
     rig.wait_idle("one")
     task_id = rig.submit(
-        "deaf", {"folder": str(rig.folder / "world")}, lease_ttl_s=LEASE_S, silence_s=2.0, max_attempts=1
+        "deaf-recompute",
+        {"folder": str(rig.folder / "world")},
+        lease_ttl_s=LEASE_S,
+        silence_s=2.0,
+        max_attempts=1,
     )
-    wait_began(rig, world, task_id)
+    wait_began(rig, world, f"{task_id}:1")
     deaf = {int(line["pid"]) for line in world.lines("began")}
     task = rig.wait_task(task_id, is_settled, "to be settled", 40)
     assert task.state == "failed"

@@ -117,10 +117,10 @@ def pause(attempt: Attempt, folder: str) -> str:
     return "done"
 
 
-@app.capability("deaf", recovery=Recovery.RECOMPUTE)
-def deaf(attempt: Attempt, folder: str) -> str:
+@each_rule("deaf")
+def deaf(attempt: Attempt, folder: Path) -> str:
     """Ignore every wish to stop, and never end."""
-    World(Path(folder)).note("began", attempt.task_id)
+    World(folder).note("began", f"{attempt.task_id}:{attempt.generation}")
     while True:
         time.sleep(0.1)  # work: hangs for ever
 
