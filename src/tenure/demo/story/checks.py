@@ -129,7 +129,7 @@ def read_within_window(reads: Sequence[Read], items: int) -> Check:
     return _check("each walked item was read at most once per death upon it", wrong, detail)
 
 
-def left_cleanly(exits: Mapping[str, int], left: Sequence[str]) -> Check:
+def left_cleanly(exits: Mapping[str, int | None], left: Sequence[str]) -> Check:
     """Say whether every process that was told to leave did so by itself, and none is left."""
     wrong = [f"{name} ended with {code}" for name, code in exits.items() if code != 0]
     wrong += [f"left running: {process}" for process in left]

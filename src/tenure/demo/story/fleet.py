@@ -4,6 +4,7 @@ A struck process gets SIGKILL, a worker with everything it has started. Started 
 state: the workers their folders, the control plane its store and its address.
 """
 
+import contextlib
 import secrets
 import sys
 from collections.abc import Iterable
@@ -124,14 +125,16 @@ class Fleet:
             raise ProcessEnded(f"tenure {' '.join(arguments)} ended with {code}\n{command.logs()}")
         return command.out.read_text()
 
-    def leave(self) -> dict[str, int]:
-        """Tell the workers to drain, then the others to end; return what each ended with."""
-        exits: dict[str, int] = {}
+    def leave(self) -> dict[str, int | None]:
+        """Tell the workers to drain, then the control plane to end; return what each ended with, if it did."""
+        exits: dict[str, int | None] = {}
         for group in (self._workers.values(), (self._running_server,)):
             for process in group:
                 process.terminate()
             for process in group:
-                exits[process.name] = process.wait_exit(EXIT_S)
+                with contextlib.suppress(TimeoutError):
+                    process.wait_exit(EXIT_S)
+                exits[process.name] = process.exit_code
         return exits
 
     @property

@@ -20,15 +20,15 @@ from tenure.demo.story.play import Play
 from tenure.demo.story.screen import Screen
 from tenure.demo.story.script import Script, scripts
 from tenure.demo.truth import compute
-from tenure.testing.processes import Processes
+from tenure.testing.processes import ProcessEnded, Processes
 
 TICK_S: Final = 0.15
 STORY_S: Final = 150.0
 """Bound: a story that takes longer has gone wrong; usually it takes half a minute."""
 
 
-class TooLong(TenureError):
-    """The story has not come to its end in time."""
+class CutShort(TenureError):
+    """The story has not come to its end; the logs of its processes say more."""
 
 
 class Outcome(Struct, frozen=True):
@@ -59,14 +59,21 @@ class Story:
         return self._fleet.admin_token
 
     def run(self, screen: Screen) -> Outcome:
-        """Tell it to the end of the last task, and judge what is left behind."""
-        with screen:
-            screen.tell(
-                "opened", "a control plane, two workers and a remote service start", seed=self._chance.seed
-            )
-            with self._fleet.start() as client:
-                play = self._play(client, screen)
-                return Outcome(_evidence(play), _judge(play))
+        """Tell it to the end of the last task, and judge what is left behind.
+
+        Raises:
+            CutShort: A process ended by itself or did not come up, or it takes too long.
+        """
+        try:
+            with screen:
+                seed = self._chance.seed
+                text = f"a control plane, two workers and a remote service start; seed {seed}"
+                screen.tell("opened", text, seed=seed)
+                with self._fleet.start() as client:
+                    play = self._play(client, screen)
+                    return Outcome(_evidence(play), _judge(play))
+        except (ProcessEnded, TimeoutError) as error:
+            raise CutShort(str(error).splitlines()[0]) from error
 
     def leave(self) -> Check:
         """Tell every process to leave, and say whether each did."""
@@ -90,7 +97,7 @@ def _run(play: Play, running: list[Script], until: float) -> None:
         play.fleet.check()
         if time.monotonic() > until:
             states = ", ".join(f"{name} {play.state(name)}" for name in play.parts)
-            raise TooLong(f"the story has not ended in {STORY_S:g} s: {states}")
+            raise CutShort(f"the story has not ended in {STORY_S:g} s: {states}")
         pause.wait(TICK_S)
     play.look()
 
