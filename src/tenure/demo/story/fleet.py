@@ -126,7 +126,7 @@ class Fleet:
         return command.out.read_text()
 
     def leave(self) -> dict[str, int | None]:
-        """Tell the workers to drain, then the control plane to end; return what each ended with, if it did."""
+        """Tell workers to drain, then the control plane to end; return what each ended with, if it did."""
         exits: dict[str, int | None] = {}
         for group in (self._workers.values(), (self._running_server,)):
             for process in group:
