@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
-from tenure.core.claim import REPORTED, ClaimEnd
+from tenure.core.claim import REPORTED, Claim, ClaimEnd
 from tenure.core.effect import (
     ATTEMPT_SUBJECT,
     EFFECT_MACHINE,
@@ -74,11 +74,12 @@ def decide_verdict(
     given: VerdictRequest,
     before: VerdictRow | None,
     now: datetime,
+    holder: Claim | None = None,
 ) -> Decision:
     """Return the task and the ledger's entry after a verdict, or raise the refusal.
 
-    `before` is the last deciding verdict on the subject in this run. Allowed on unknown tasks, and on what is
-    left in doubt of an abandoned one.
+    `before` is the last deciding verdict on the subject in this run, `holder` as for `may_still_act`. Allowed
+    on unknown tasks, and on what is left in doubt of an abandoned one.
 
     Raises:
         Terminal: Another verdict on a subject that is decided.
@@ -93,7 +94,11 @@ def decide_verdict(
             f"the verdict is based on revision {given.revision}, the task is at {task.revision}; look again"
         )
     effect = next((e for e in ledger if e.name == given.subject), None)
-    if given.verdict is Verdict.DID_NOT_HAPPEN and not given.anyway and may_still_act(task, effect, now):
+    if (
+        given.verdict is Verdict.DID_NOT_HAPPEN
+        and not given.anyway
+        and may_still_act(task, effect, now, holder)
+    ):
         raise Blocked(
             "the holder may still act; wait, or repeat the verdict with anyway", reason="may_still_act"
         )
@@ -104,12 +109,15 @@ def decide_verdict(
     return Decision(_left(fenced, given, now), changed)
 
 
-def may_still_act(task: Task, effect: Effect | None, now: datetime) -> bool:
+def may_still_act(task: Task, effect: Effect | None, now: datetime, holder: Claim | None = None) -> bool:
     """Say whether the holder could still do it.
 
-    It has not reported its end, and too little time has passed.
+    It has not reported its end, and too little time has passed. `holder` is the grant that the effect's
+    permit belongs to: what a later one has reported says nothing of an earlier one that vanished.
     """
     claim = task.claim
+    if effect is not None and holder is not None and effect.generation == holder.generation:
+        claim = holder
     if claim is None or claim.ended in REPORTED:
         return False
     permit = effect.epoch if effect is not None and effect.generation == claim.generation else claim.epoch

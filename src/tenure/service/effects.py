@@ -3,11 +3,11 @@
 And a renewal too. Contracts: D16.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from tenure.core.claim import Claim, Standing
+from tenure.core.claim import Standing
 from tenure.core.effect import (
     ATTEMPT_SUBJECT,
     EFFECT_NAME_MAX,
@@ -24,6 +24,7 @@ from tenure.ports.facts import Fact
 from tenure.ports.store import Transaction
 from tenure.service.changes import save
 from tenure.service.dispatch import presented
+from tenure.service.holders import Holders
 from tenure.service.injected import Injected
 
 EFFECTS_MAX = 100
@@ -35,7 +36,7 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
     proofs = tx.board.proofs([presented(a.task_id, a.token) for a in asked])
     tasks = tx.board.load({a.task_id for a in asked})
     ledger = {id_: {e.name: e for e in effects} for id_, effects in tx.ledger.effects(tasks.keys()).items()}
-    earlier = _Earlier(tx, ledger)
+    holders = Holders(tx, {id_: entries.values() for id_, entries in ledger.items()})
     now = tx.now()
     answers: list[WitnessAnswer] = []
     permits: list[Effect] = []
@@ -45,7 +46,7 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
         standing = proofs[presented(ask.task_id, ask.token)].standing
         entries = ledger.setdefault(ask.task_id, {})
         known = entries.get(ask.name)
-        decided = witness(task, standing, known, earlier.of(known), ask, now)
+        decided = witness(task, standing, known, holders.of(known), ask, now)
         if decided.effect is not None and task is not None:
             entries[ask.name] = decided.effect
             permits.append(decided.effect)
@@ -56,26 +57,6 @@ def witness_many(tx: Transaction, injected: Injected, asked: Sequence[WitnessReq
     save(tx, injected, changed.values())
     _renew(tx, asked, [proofs[presented(a.task_id, a.token)].standing for a in asked], tasks)
     return answers
-
-
-class _Earlier:
-    """The grants that permits in doubt belong to; looked up only where there is such a doubt."""
-
-    def __init__(self, tx: Transaction, ledger: Mapping[str, Mapping[str, Effect]]) -> None:
-        doubtful = [id_ for id_, entries in ledger.items() if any(e.is_in_doubt for e in entries.values())]
-        self._claims = tx.board.claims(doubtful) if doubtful else {}
-        # A holder that was taken over tells its end too late to change the task; that it ended still counts.
-        self._ends = tx.facts.ends_told(doubtful) if doubtful else {}
-
-    def of(self, effect: Effect | None) -> Claim | None:
-        if effect is None:
-            return None
-        grants = self._claims.get(effect.task_id, ())
-        claim = next((c for c in grants if c.generation == effect.generation), None)
-        if claim is None:
-            return None
-        told = self._ends.get((effect.task_id, effect.generation), 0)
-        return msgspec.structs.replace(claim, lost_epoch=max(claim.lost_epoch, told))
 
 
 def _check(asked: Sequence[WitnessRequest]) -> None:

@@ -12,6 +12,7 @@ from tenure.core.view import TaskView
 from tenure.ports.facts import Fact
 from tenure.ports.store import Transaction
 from tenure.service.changes import save
+from tenure.service.holders import Holders
 from tenure.service.injected import Injected
 from tenure.service.principal import Principal
 from tenure.service.views import view
@@ -149,7 +150,9 @@ def _decide(
     ledger = tx.ledger.effects([task.id]).get(task.id, [])
     before = tx.verdicts.last_deciding(task.id, task.run, given.subject)
     now = tx.now()
-    decided = decide_verdict(task, ledger, given, before, now)
+    effect = next((e for e in ledger if e.name == given.subject), None)
+    holder = Holders(tx, {task.id: ledger}).of(effect)
+    decided = decide_verdict(task, ledger, given, before, now, holder)
     if decided.repeated:
         return view(tx, decided.task)
     tx.verdicts.add(

@@ -12,6 +12,7 @@ from tenure.core.task import Task, TaskSpec, TaskState
 from tenure.core.verdict import may_still_act
 from tenure.core.view import ClaimView, SubjectView, TaskView
 from tenure.ports.store import Transaction
+from tenure.service.holders import Holders
 
 
 def view(tx: Transaction, task: Task) -> TaskView:
@@ -25,12 +26,15 @@ def views(tx: Transaction, tasks: Sequence[Task]) -> list[TaskView]:
     progress = tx.upkeep.progress([t.id for t in tasks])
     doubtful = [t.id for t in tasks if t.subjects]
     ledger = tx.ledger.effects(doubtful) if doubtful else {}
-    now = tx.now()
-    return [_view(t, specs[t.id], progress.get(t.id), ledger.get(t.id, []), now) for t in tasks]
+    holders, now = Holders(tx, ledger), tx.now()
+    return [
+        _view(t, specs[t.id], progress.get(t.id), _subjects(t, ledger.get(t.id, []), holders, now), now)
+        for t in tasks
+    ]
 
 
 def _view(
-    task: Task, spec: TaskSpec, progress: Progress | None, ledger: Sequence[Effect], now: datetime
+    task: Task, spec: TaskSpec, progress: Progress | None, unknown: list[SubjectView], now: datetime
 ) -> TaskView:
     return TaskView(
         id=task.id,
@@ -72,7 +76,7 @@ def _view(
         deadline=spec.deadline,
         claim=_claim(task, now),
         progress=progress,
-        unknown=_subjects(task, ledger, now),
+        unknown=unknown,
     )
 
 
@@ -89,12 +93,12 @@ def _claim(task: Task, now: datetime) -> ClaimView | None:
     )
 
 
-def _subjects(task: Task, ledger: Sequence[Effect], now: datetime) -> list[SubjectView]:
+def _subjects(task: Task, ledger: Sequence[Effect], holders: Holders, now: datetime) -> list[SubjectView]:
     entries = {e.name: e for e in ledger}
-    return [_subject(task, name, entries.get(name), now) for name in task.subjects]
+    return [_subject(task, name, entries.get(name), holders, now) for name in task.subjects]
 
 
-def _subject(task: Task, name: str, effect: Effect | None, now: datetime) -> SubjectView:
+def _subject(task: Task, name: str, effect: Effect | None, holders: Holders, now: datetime) -> SubjectView:
     claim = task.claim
     evidence: dict[str, object] = {}
     if claim is not None:
@@ -119,5 +123,5 @@ def _subject(task: Task, name: str, effect: Effect | None, now: datetime) -> Sub
         agent=effect.agent,
         witnessed_at=effect.witnessed_at,
         evidence=evidence | {"state": str(effect.state), "settled_by": list(effect.settled_by)},
-        may_still_act=may_still_act(task, effect, now),
+        may_still_act=may_still_act(task, effect, now, holders.of(effect)),
     )

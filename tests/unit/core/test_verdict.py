@@ -99,6 +99,18 @@ def test_did_not_happen_while_the_holder_may_still_act_needs_anyway() -> None:
     assert not may_still_act(vanished, DOUBT, NOW + timedelta(minutes=6))
 
 
+def test_what_a_later_holder_reported_says_nothing_of_the_one_with_the_permit() -> None:
+    """recovery.md: the first holder vanished inside apply; the one that took over only looked, in vain."""
+    later = unknown(claim=a_claim(2, ended=ClaimEnd.UNKNOWN))
+    vanished = a_claim(1, epoch=1, ended=ClaimEnd.TAKEN_OVER)
+    assert may_still_act(later, DOUBT, NOW, vanished)
+    asked = VerdictRequest("charge", Verdict.DID_NOT_HAPPEN, later.revision)
+    with pytest.raises(Blocked):
+        decide_verdict(later, [DOUBT], asked, None, NOW, vanished)
+    told = a_claim(1, epoch=1, lost_epoch=1, ended=ClaimEnd.TAKEN_OVER)
+    assert not may_still_act(later, DOUBT, NOW, told)
+
+
 def test_the_same_verdict_again_gets_the_same_answer_and_another_is_refused() -> None:
     """C120: applied once."""
     done = a_task(TaskState.OPEN, claim=a_claim(ended=ClaimEnd.UNKNOWN))

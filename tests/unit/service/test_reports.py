@@ -4,7 +4,7 @@ import pytest
 
 from tenure.core.capability import Capability, Recovery
 from tenure.core.claim import LeaseBeat
-from tenure.core.errors import LeaseLost, OutcomeUnknown, StaleRevision, Terminal
+from tenure.core.errors import Blocked, LeaseLost, OutcomeUnknown, StaleRevision, Terminal
 from tenure.core.event import Answer, EventKind
 from tenure.core.task import TaskSpec, TaskState
 from tenure.core.verdict import Verdict, VerdictRequest
@@ -151,6 +151,25 @@ def test_an_end_that_is_told_after_a_takeover_still_lets_an_absence_be_believed(
     assert desk.tell(command, kind, body).answer is Answer.STALE
     assert desk.witness(taken, settled_by=("find",)).predecessor == "ended"
     assert desk.witness(taken, settled_by=("find",), after="absent").standing == "go"
+
+
+def test_a_verdict_knows_who_holds_the_permit(desk: Desk) -> None:
+    """recovery.md: the one that took over and found nothing is not the one that may still act."""
+    command = desk.begun()
+    desk.witness(command, settled_by=("find",))
+    desk.pass_calmly(62)
+    desk.register("w2")
+    taken = desk.sweep("w2")["w2"][0]
+    desk.ack(taken, "w2")
+    desk.tell(taken, EventKind.UNKNOWN, {"subjects": ["charge"]})
+    shown = desk.view(command.task_id)
+    assert shown.unknown[0].may_still_act
+    given = VerdictRequest("charge", Verdict.DID_NOT_HAPPEN, shown.revision)
+    with pytest.raises(Blocked):
+        desk.verdict(command.task_id, given)
+    desk.tell(command, EventKind.SUPERSEDED, {"outcome": "cancelled"})
+    assert not desk.view(command.task_id).unknown[0].may_still_act
+    assert desk.verdict(command.task_id, given).state == "open"
 
 
 def in_doubt(desk: Desk) -> Started:
