@@ -30,7 +30,7 @@ CURES: dict[str, str] = {
     "Terminal": "Read the result; only an explicit retry opens the task again.",
     "KeyConflict": "Use another key for other content, or send the first content again.",
     "StaleRevision": "Read the present state and decide again.",
-    "Forked": "Stop one of the two copies, or make this one its own with `tenure state fork DIR`.",
+    "Forked": "Use the folder that lived on, or start with an empty one.",
     "LeaseLost": "Stop before the next effect; whoever holds the newer generation goes on.",
     "NotRegistered": "Register again, unless `reason` is `displaced`: another instance has the name now.",
     "EffectMismatch": "Give the changed effect another name, or the old params.",

@@ -205,7 +205,7 @@ class OutcomeUnknown(TenureError):
 
 
 class CapabilityFailed(TenureError):
-    """User code raised; the original is `__cause__`. `again=False` skips the remaining tries."""
+    """User code raised; the original is `__cause__`. `Failed(text, retry=False)` skips further tries."""
 
     code = "failed"
 

@@ -51,7 +51,7 @@ def register(tx: Transaction, injected: Injected, who: Principal, asked: Registe
     if is_forked(asked, tx.registry.incarnation(asked.instance_id, None)):
         raise Forked(
             f"instance {asked.instance_id} has lived on elsewhere: this folder is a copy or an old backup; "
-            "delete it, or make it a new instance with tenure state fork"
+            "use the one that lived on, or start with an empty folder"
         )
     if _is_delayed(before, asked):
         raise NotRegistered("a later request of this start came first", reason="displaced")
