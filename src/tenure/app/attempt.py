@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar, cast
 
+import msgspec
+
 from tenure.app.blocking import perform_blocking, saved
 from tenure.app.effects import Effect
 from tenure.app.errors import Absent
@@ -106,12 +108,11 @@ class _Facts:
     ) -> None:
         """Say how far it is, for people; never waits, and only the newest counts.
 
-        Progress that contradicts itself (140 %, 31 of 30) is dropped with a warning: it is no reason to lose
-        the work.
+        Progress that contradicts itself (140 %, 31 of 30) or that cannot be told (a text for a count) is
+        dropped with a warning: it is no reason to lose the work.
         """
-        made = Progress(stage, stage_status, percent, completed, total, failed, message)
         try:
-            check_progress(made)
+            made = _told(Progress(stage, stage_status, percent, completed, total, failed, message))
         except Invalid as error:
             warnings.warn(f"progress of {self.id} was dropped: {error}", stacklevel=2)
             return
@@ -129,6 +130,14 @@ class _Facts:
 
     def _lease_lost(self, seconds: float) -> LeaseLost:
         return LeaseLost(f"the lease of {self.task_id} is not certainly held for {seconds:g} s")
+
+
+def _told(made: Progress) -> Progress:
+    """Return progress as the supervisor will read it: what it cannot read ends the line, and the work."""
+    try:
+        return check_progress(from_json(to_json(made, "progress"), Progress))
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error), path="progress") from error
 
 
 class Attempt(_Facts):

@@ -146,6 +146,25 @@ def test_progress_is_handed_on_and_what_contradicts_itself_is_dropped_with_a_war
     assert attempt.recorded.progress == [Progress(completed=12, total=30, stage="scale")]
 
 
+@pytest.mark.parametrize(
+    ("progress", "says"),
+    [
+        ({"completed": "x"}, "Expected `int"),
+        ({"completed": 1.5}, "Expected `int"),
+        ({"completed": 10**40}, "Expected `int"),
+        ({"percent": float("nan")}, "nan is no JSON number"),
+        ({"message": "\ud800"}, "lone surrogate"),
+        ({"message": b"x", "stage": object()}, "object is no JSON value"),
+    ],
+)
+def test_progress_that_no_line_carries_is_dropped_too(progress: dict[str, object], says: str) -> None:
+    """C076: sent as it is, it would have ended the line to the supervisor, and the work with it."""
+    attempt = tenure.testing.attempt()
+    with pytest.warns(UserWarning, match=says):
+        attempt.progress(**progress)  # pyright: ignore[reportArgumentType] - what no type check has seen
+    assert attempt.recorded.progress == []
+
+
 def test_where_the_code_itself_asks_it_may_be_cancelled() -> None:
     """C058."""
     attempt = tenure.testing.attempt()
