@@ -12,6 +12,9 @@ from tenure.service.waiting import Wakeup
 
 LOOK_AGAIN_S = 10.0
 OFFER_MAX = 512
+OFFERED_MAX = (
+    4_096  # Bound: ids kept as offered; beyond it a look finds which of them were answered meanwhile
+)
 
 
 class Opened(Struct, frozen=True):
@@ -68,7 +71,7 @@ class Stream:
 
     async def _next(self) -> list[Command] | None:
         group: list[Command] = []
-        if self._look:
+        if self._look or len(self._offered) > OFFERED_MAX:
             self._look = False
             queued = await self._offer(self.opened)
             if queued is None:
@@ -76,8 +79,8 @@ class Stream:
             self._offered &= {c.command_id for c in queued}
             group = [c for c in queued if c.command_id not in self._offered]
         pushed, self._pushed = self._pushed, []
-        known = {c.command_id for c in group} | self._offered
-        group.extend(c for c in pushed if c.command_id not in known)
+        self._offered.update(c.command_id for c in group)
+        group.extend(c for c in pushed if c.command_id not in self._offered)
         self._offered.update(c.command_id for c in group)
         return group
 
