@@ -34,7 +34,7 @@ def test_a_checker_sees_the_same_names_from_the_same_homes() -> None:
 
 def test_another_name_is_not_there() -> None:
     with pytest.raises(AttributeError, match="module 'tenure' has no attribute 'nonsense'"):
-        tenure.nonsense  # noqa: B018 - asking for it is the test  # pyright: ignore[reportAttributeAccessIssue]
+        tenure.nonsense  # noqa: B018 - asking for it is the test
 
 
 def test_the_package_itself_loads_nothing() -> None:
