@@ -1,5 +1,6 @@
 """The server's life and limits: ready, gone in an instant, busy, and callers that send slowly or hang up."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -128,6 +129,24 @@ def head(path: str, length: int, *more: str) -> bytes:
         "content-type: application/json",
     ]
     return "\r\n".join([*lines, f"content-length: {length}", *more, "", ""]).encode()
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nhost: x\r\n"])
+def test_whoever_does_not_say_what_it_wants_is_hung_up_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    """Else anybody, without a credential, holds all descriptors of the server for as long as it likes."""
+    monkeypatch.setattr("tenure.server.connection.HEADERS_S_MAX", 0.3)
+    asked = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+    with raw(served) as fresh, raw(served) as used:
+        used.sendall(asked)
+        answer = b""
+        while not answer.endswith(b'{"ok":true}'):
+            answer += used.recv(65_536)
+        for connection in (fresh, used) if said else (fresh,):
+            connection.sendall(said)
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(65_536) == b""
 
 
 def test_half_a_request_stores_nothing(served: Served) -> None:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from tenure.core.errors import InvalidConfig
+from tenure.server.connection import Connection
 
 GRACE_S: Final = 5
 """Bound: how long calls under way may take to end once the server is told to leave."""
@@ -128,6 +129,7 @@ class HttpServer(uvicorn.Server):
 def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=Connection,
         interface="asgi3",
         lifespan="off",
         ws="none",
