@@ -14,6 +14,7 @@ from tenure.settings import ServerSettings
 from tenure.stores.sqlite.control.store import SqliteControlStore, open_control_store
 from tenure.stores.sqlite.owner import served_by_one
 from tenure.system.clock import SystemClock
+from tenure.system.descriptors import allow_descriptors
 from tenure.system.faults import faults_of
 from tenure.system.ids import SystemIds
 from tenure.telemetry.libraries import libraries_told
@@ -32,6 +33,7 @@ def run_server(settings: ServerSettings, ready: Ready) -> None:
         InvalidConfig: The store or the address cannot be used as it is set.
         StoreUnavailable: The store cannot be read, or takes no more writes; a new start reads what is in it.
     """
+    allow_descriptors()
     clock, ids = SystemClock(), SystemIds()
     with (
         LogObserver(sys.stderr, clock.wall, clock.boot, json=settings.json, color=settings.color) as log,
