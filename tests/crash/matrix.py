@@ -145,7 +145,7 @@ def _tell_one(found: Findings, done: int, there_are: int) -> None:
 def _tell(story: str) -> str:
     """Run a story's long version and say how it went."""
     print(f"telling {story} at length", file=sys.stderr, flush=True)
-    options = ["-q", "-p", "no:randomly", "-p", "no:faulthandler"]
+    options = ["-q", "-p", "no:randomly", "-o", "faulthandler_timeout=0"]
     command = [sys.executable, "-m", "pytest", *options, str(ROOT / story)]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, "TENURE_LONG": "1"}, check=False)
     return "passed" if ended.returncode == 0 else f"failed with {ended.returncode}"
