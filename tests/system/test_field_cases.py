@@ -14,6 +14,8 @@ from tests.system.waiting import is_settled, wait_began, wait_done, wait_state
 LEASE_S = 3.0
 LONG = bool(os.environ.get("TENURE_LONG"))
 
+OUTLASTING_S = 9
+
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(600 if LONG else 150)]
 
 
@@ -129,3 +131,12 @@ def test_a_cancel_around_the_end_has_one_outcome(rig: Rig, world: World) -> None
         assert accepted.count("succeeded") == (task.state == "done")
         assert rig.client.task(task.id).state == task.state
     assert len(worker.children()) <= 3
+
+
+def test_work_that_outlasts_its_lease_many_times_over_starts_once(rig: Rig, world: World) -> None:
+    """B01 C025: the length of a lease says nothing about that of a task; it is renewed while that runs."""
+    rig.start_worker("one")
+    rig.start_worker("two")
+    work = {"folder": str(rig.folder / "world"), "seconds": OUTLASTING_S}
+    task = wait_done(rig, rig.submit("last", work, lease_ttl_s=2.0), OUTLASTING_S + 20)
+    assert (task.generation, task.losses, world.count("began", task.id)) == (1, 0, 1)
