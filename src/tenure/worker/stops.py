@@ -76,6 +76,8 @@ class Stops:
         if entry.is_lost:
             return
         entry.is_lost = True
+        if entry.stage is Stage.ENDED:
+            return  # the claim ended with the event whose answer is still on its way; nothing is left to stop
         self._tools.observer.tell("lease.lost", attempt_id=entry.id)
         if entry.stage in (Stage.WAITING, Stage.READY):
             pending = entry.attempt.state is AttemptState.PENDING

@@ -10,7 +10,7 @@ from tenure.core.checkpoint import Progress
 from tenure.core.command import CommandKind
 from tenure.core.event import EventKind
 from tenure.core.task import TaskSpec, TaskState
-from tests.support.worker.bench import Bench, Worker
+from tests.support.worker.bench import Bench, Ledger, Worker
 from tests.support.worker.builders import spec
 from tests.support.worker.executor import CoroutineExecutor, Run
 
@@ -172,6 +172,20 @@ async def test_a_lost_lease_stops_the_code_and_overrules_its_result(
         later = bench.control.called("heartbeat")[beats:]
         assert later
         assert all(call.leases == [] for call in later)
+
+
+async def test_a_lease_that_ended_with_its_task_is_no_lost_one(
+    bench: Bench, executor: CoroutineExecutor
+) -> None:
+    """The final event was taken and its answer is late: a renewal is refused, and that alarms nobody."""
+    bench.control.lost["report"] = 1_000
+    ledger = Ledger()
+    async with bench.worker(executor, ledger=ledger) as worker:
+        bench.control.submit(spec())
+        bench.control.push("task-1")
+        await worker.until(lambda: bench.control.task("task-1").state is TaskState.DONE)
+        await worker.pass_time(30)
+        assert "lease.lost" not in {name for name, _ in ledger.told}
 
 
 async def test_a_task_is_executed_once_here_at_any_time(bench: Bench, executor: CoroutineExecutor) -> None:
