@@ -9,6 +9,7 @@ was started in the last moment is missed. It imports nothing of Tenure.
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 import psutil
@@ -18,6 +19,9 @@ MARK = "TENURE_PROCESS_SET"
 
 ROUNDS_MAX = 250
 """Bound: a member may start another while it is being killed, but not for ever."""
+
+QUIET_ROUNDS = 3
+"""A process in the middle of its exec shows no environment for a moment; so one empty look proves nothing."""
 
 ROUND_S = 0.02
 """Bound on the wait for the dead of one round; where nobody reaps orphans, they stay as zombies."""
@@ -37,6 +41,7 @@ def members(mark: str) -> Iterator[psutil.Process]:
 def kill_members(mark: str) -> dict[int, str]:
     """Kill until none is left, and say which there were, by pid with their command lines."""
     killed: dict[int, str] = {}
+    quiet = 0
     for _ in range(ROUNDS_MAX):
         found = list(members(mark))
         for process in found:
@@ -45,8 +50,11 @@ def kill_members(mark: str) -> dict[int, str]:
                 process.kill()
             except psutil.Error:
                 continue  # it ended by itself
-        if not found:
+        quiet = 0 if found else quiet + 1
+        if quiet == QUIET_ROUNDS:
             break
+        if quiet:
+            time.sleep(ROUND_S)  # noqa: TID251 - an exec under way gives no sign to wait for
         psutil.wait_procs(found, timeout=ROUND_S)
     return killed
 

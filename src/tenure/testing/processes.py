@@ -163,7 +163,10 @@ class Managed:
         """Join the threads once the process has ended and nobody holds its output any more."""
         self._waiter.join(EXIT_S)
         self._reader.join(EXIT_S)
-        cast("IO[bytes]", self._popen.stdout).close()
+        if (
+            not self._reader.is_alive()
+        ):  # Closing what somebody still reads would wait for that reading to end
+            cast("IO[bytes]", self._popen.stdout).close()
 
     def _is_silent(self) -> bool:
         """Say whether nothing more is expected from it."""
