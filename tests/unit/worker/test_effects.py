@@ -331,7 +331,7 @@ async def test_witnesses_go_in_groups(bench: Bench, executor: CoroutineExecutor)
         await worker.until(
             lambda: all(bench.control.task(f"t{n}").state is TaskState.DONE for n in range(60))
         )
-        assert len(bench.control.called("witness")) == 2
+        assert len(bench.control.called("witness")) <= 2
         assert len(asked(bench)) == 60
 
 
