@@ -1,6 +1,7 @@
 """What holds for every test: asyncio is the one back end, and nothing that a test started outlives it."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from uuid import uuid4
@@ -11,6 +12,13 @@ import pytest
 RUN_MARK = "TENURE_TEST_RUN"
 LEAVING_S = 5.0  # Bound: how long a process that was told to end may take after the last test
 NOT_OURS = "multiprocessing.resource_tracker"  # Ends with its parent, by design
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard() -> None:
+    """Undo what a shell does to what it runs in the background: it has Ctrl-C ignored, by children too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
